@@ -10,7 +10,7 @@ use crate::runtime::grace;
 use crate::sched::rescue::watch::{BUSY_THRESHOLD, CALM_AFTER, THRESHOLD};
 use crate::sched::run_loop::{FORCE_PAUSE, FORCE_US, SPIN_US};
 use crate::sched::wait::foreign::YIELDS;
-use crate::sched::worker::{BUDGET, OFTEN, SELDOM, dispatch};
+use crate::sched::worker::{BUDGET, OFTEN, SELDOM, THREAD_BUDGET, dispatch};
 use crate::sched::{calls, pool, priority, timers};
 use myriad_base::lock::bias_owner::NUMBER;
 use myriad_base::stack::pool::{COLOURS, DEFAULT_STACK};
@@ -74,8 +74,10 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
         // Turns, ticks, the budget.
         (format!("at each {} failure", ordinal(BUDGET)), &[README]),
         (format!("each {} operation of a task", ordinal(BUDGET)), &[SOUNDNESS]),
+        (format!("each {} operation of a closure that has waited", ordinal(THREAD_BUDGET)), &[SOUNDNESS]),
         (format!("after {BUDGET} operations"), &[ARCHITECTURE]),
-        (format!("before it yields: {BUDGET}"), &[GLOSSARY]),
+        (format!("after {THREAD_BUDGET} operations"), &[ARCHITECTURE]),
+        (format!("before it yields: {BUDGET}, or {THREAD_BUDGET} for a closure"), &[GLOSSARY]),
         (format!("Every {seldom} turn, and every {often} turn"), &[ARCHITECTURE]),
         (format!("Every {seldom} turn is a tick"), &[DECISIONS]),
         (format!("each {seldom}, each {often} with timers"), &[GLOSSARY]),

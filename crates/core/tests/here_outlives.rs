@@ -13,8 +13,8 @@ fn modes() -> [Builder; 2] {
     [unsafe { Builder::fibers() }, Builder::new()]
 }
 
-/// A budget has 256 operations: the loops below use up several.
-const OPERATIONS: usize = 2000;
+/// A budget has 256 operations, or 4096: the loops below use up several.
+const OPERATIONS: usize = 20_000;
 
 /// Does another task of the worker go on while this runs in a task, with a `Caller` of before?
 fn others_go_on_in(code: fn(Caller)) {

@@ -119,6 +119,69 @@ fn recursion_on_a_thread() {
     assert_died(&output, libc::SIGABRT, Some("task 'parse' spawned at src/main.rs:12:5 overflowed its stack of 1"));
 }
 
+/// A thread whose alternate stack stands in its own stack.
+#[test]
+fn recursion_on_a_thread_with_room() {
+    let output = in_child("recursion_on_a_thread_with_room", || {
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(describe) };
+        let thread = std::thread::Builder::new().stack_size(overflow::with_room(128 << 10));
+        thread
+            .spawn(|| {
+                // SAFETY: it was started with that room, and does not come back.
+                unsafe { overflow::enter_own_thread() };
+                recurse(1)
+            })
+            .unwrap()
+            .join()
+            .unwrap();
+    });
+    assert_died(&output, libc::SIGABRT, Some("task 'parse' spawned at src/main.rs:12:5 overflowed its stack of 1"));
+}
+
+/// The C library keeps stacks of threads that have ended, for others of that size. They find no
+/// guard in the middle.
+#[test]
+fn a_stack_with_room_is_given_back_whole() {
+    /// Uses the stack down to this address.
+    #[inline(never)]
+    fn fill(to: usize) -> u64 {
+        let frame = black_box([1u64; 64]);
+        if frame.as_ptr().addr() > to { fill(to) + frame[3] } else { frame[5] }
+    }
+    let thread = |body: fn() -> usize| {
+        let thread = std::thread::Builder::new().stack_size(overflow::with_room(256 << 10)).spawn(body);
+        thread.unwrap().join().unwrap()
+    };
+    let used = thread(|| {
+        let whole = myriad_base::sys::thread::current_stack_bounds().unwrap();
+        // SAFETY: it was started with that room, and leaves below.
+        unsafe { overflow::enter_own_thread() };
+        let own = overflow::own_stack().unwrap();
+        // A task has what was asked for, and what is below is for signals.
+        assert!(own.len() >= 256 << 10 && whole.start <= own.start && own.end == whole.end);
+        if overflow::with_room(0) > 0 {
+            let mut now = std::mem::MaybeUninit::<libc::stack_t>::uninit();
+            // SAFETY: only reads what is set.
+            assert_eq!(unsafe { libc::sigaltstack(std::ptr::null(), now.as_mut_ptr()) }, 0);
+            // SAFETY: filled.
+            let alternate = unsafe { now.assume_init() }.ss_sp.addr();
+            assert!((whole.start..own.start).contains(&alternate), "{alternate:x} {whole:x?} {own:x?}");
+        }
+        // SAFETY: in the body of the thread.
+        unsafe { overflow::leave_thread() };
+        whole.start
+    });
+    let again = thread(|| {
+        let whole = myriad_base::sys::thread::current_stack_bounds().unwrap();
+        fill(whole.start + (32 << 10));
+        whole.start
+    });
+    if cfg!(all(target_os = "linux", target_env = "gnu")) {
+        assert_eq!(used, again, "another stack, so nothing was tried");
+    }
+}
+
 /// With nothing to describe, and on the first thread, whose stack grows.
 #[test]
 fn recursion_outside_of_tasks() {

@@ -44,12 +44,28 @@ pub fn pin_to_cpu(cpu: usize) -> bool {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub fn unpin(cpus: &[usize]) -> bool {
     let Some(&last) = cpus.iter().max() else { return false };
-    let mut mask = vec![0 as libc::c_ulong; last / cores::BITS + 1];
+    // (For as many processors as C's `cpu_set_t` has.)
+    let mut few = [0 as libc::c_ulong; 1024 / cores::BITS];
+    let mut many = Vec::new();
+    let words = last / cores::BITS + 1;
+    let mask = if words <= few.len() {
+        &mut few[..]
+    } else {
+        many.resize(words, 0);
+        &mut many[..]
+    };
     for cpu in cpus {
         mask[cpu / cores::BITS] |= 1 << (cpu % cores::BITS);
     }
+    // To ask costs a third of setting. A thread has what the thread had that started it.
+    let mut now = [0 as libc::c_ulong; 1024 / cores::BITS];
+    // SAFETY: the kernel writes as many bytes as we say, and the mask has them.
+    let known = unsafe { libc::sched_getaffinity(0, size_of_val(&now), now.as_mut_ptr().cast()) == 0 };
+    if known && now == *mask {
+        return true;
+    }
     // SAFETY: the kernel reads as many bytes as we say, and the mask has them.
-    unsafe { libc::sched_setaffinity(0, size_of_val(&mask[..]), mask.as_ptr().cast()) == 0 }
+    unsafe { libc::sched_setaffinity(0, size_of_val(mask), mask.as_ptr().cast()) == 0 }
 }
 /// Lets the calling thread run on these processors. False if the system refuses or cannot.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -136,7 +136,8 @@ fn start<F: FnOnce() -> T, T>(
         });
     };
     let started = map::thread_starts().and_then(|()| {
-        let started = std::thread::Builder::new().name(named).stack_size(size).spawn(passing(body));
+        let started =
+            std::thread::Builder::new().name(named).stack_size(overflow::with_room(size)).spawn(passing(body));
         started.inspect_err(|_| map::thread_ended())
     });
     match started {
@@ -160,7 +161,8 @@ fn start<F: FnOnce() -> T, T>(
 fn run(pool: &'static Pool, task: *mut Header) {
     // A worker that has a core of its own may have started us.
     _ = thread::unpin(&processors().cpus);
-    overflow::enter_thread();
+    // SAFETY: the thread was started with that room, and leaves below, at the end of its body.
+    unsafe { overflow::enter_own_thread() };
     borrower::ME.set(task);
     // SAFETY: the record was made for us, who run it to its end, once.
     let ending = unsafe {

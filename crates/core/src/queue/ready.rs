@@ -3,7 +3,8 @@
 //! In fiber mode it is the owner's alone. In threads mode it is *shared*: under a lock, because
 //! another worker may go on with the ready tasks of one that is stuck
 //! ([`crate::sched::rescue::takeover`]). A switch costs microseconds there, the lock some
-//! nanoseconds.
+//! nanoseconds. The slot for who goes on next is in the ring then, for the same reason; in fiber
+//! mode it is the worker's own (`Worker::make_next`).
 
 use super::parked::{Parked, Resumable};
 use myriad_base::sys::atomic::{AtomicU32, Ordering::*, Peek};
@@ -130,11 +131,13 @@ pub(crate) struct Ready {
     slots: Box<[*mut Parked]>,
     first: usize,
     end: usize,
+    /// Who goes on before all others, in a ring that is shared; or null.
+    next: *mut Parked,
 }
 
 impl Default for Ready {
     fn default() -> Self {
-        Ready { slots: vec![null_mut(); 64].into(), first: 0, end: 0 }
+        Ready { slots: vec![null_mut(); 64].into(), first: 0, end: 0, next: null_mut() }
     }
 }
 
@@ -174,14 +177,49 @@ impl Ready {
         Some(unsafe { Resumable::from_raw(node) })
     }
 
-    /// Is there none?
+    /// Is there none? (But for the slot, which a ring that is not shared has not.)
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.first == self.end
     }
 
-    /// Where the first node stands that others than the owner may take; for threads mode.
+    /// This node goes on before all others; who was to do so is behind them now. Of a shared ring,
+    /// as all that follows.
+    pub(crate) fn push_next(&mut self, node: Resumable) {
+        if !on("slot-lost") {
+            self.spill_next();
+        }
+        self.next = node.into_raw();
+    }
+
+    /// Who was to go on before all others is behind them.
+    pub(crate) fn spill_next(&mut self) {
+        if let Some(before) = self.take_next() {
+            self.push(before);
+        }
+    }
+
+    fn take_next(&mut self) -> Option<Resumable> {
+        // SAFETY: it was put there as one, and is out of the slot now.
+        unsafe { Resumable::from_slot(std::mem::replace(&mut self.next, null_mut())) }
+    }
+
+    /// Takes the node that goes on.
+    pub(crate) fn pop_next(&mut self) -> Option<Resumable> {
+        self.take_next().or_else(|| self.pop())
+    }
+
+    /// Is there none, in the slot neither?
+    pub(crate) fn is_all_empty(&self) -> bool {
+        self.next.is_null() && self.is_empty()
+    }
+
+    /// Where the first node stands that others than the owner may take. (The slot is for the
+    /// owner, who is not there, so it is given up.)
     fn first_free(&mut self, is_held: IsHeld) -> Option<usize> {
+        if !on("slot-kept") {
+            self.spill_next();
+        }
         (self.first..self.end).find(|&position| {
             // SAFETY: a node in the ring waits, with its stack saved. Only a shared ring is
             // searched, by whoever has the lock.

@@ -11,6 +11,7 @@ use super::worker::{Peer, Role, Worker, set_current};
 use crate::queue::parked::Parked;
 use crate::sched::busy;
 use crate::sched::pool::Config;
+use myriad_base::stack::overflow;
 use myriad_base::stack::pool::{NoStack, StackPool};
 use myriad_base::stack::switch;
 use myriad_base::stack::threads::{Baton, Order};
@@ -491,7 +492,7 @@ pub(crate) enum LoopEnd {
 
 /// Above this address a quarter of the thread's stack, and at least 64 KiB, is left.
 fn floor() -> usize {
-    match myriad_base::sys::thread::current_stack_bounds() {
+    match overflow::own_stack().or_else(thread::current_stack_bounds) {
         Some(bounds) => bounds.start + (bounds.len() / 4).max(64 << 10),
         None => 0,
     }

@@ -167,7 +167,13 @@ pub static SCRIPTS: &[Script] = &[
         name: "handoff.role",
         run: role,
         spins: true,
-        mutants: &["hand-over-release", "turn-acquire", "save-after-hand-over", "touch-after-hand-over"],
+        mutants: &[
+            "hand-over-release",
+            "turn-acquire",
+            "sleeper-not-woken",
+            "save-after-hand-over",
+            "touch-after-hand-over",
+        ],
         ..SCRIPT
     },
     Script {

@@ -45,10 +45,10 @@ impl Ward {
         unsafe { (*node).saved.with_mut(|saved| *saved = saved.cast()) };
         self.taken.fetch_add(1, Relaxed);
     }
-    /// Worker 0's own turn: first the ring, then the inbox. False: nothing was ready.
+    /// Worker 0's own turn: first the slot and the ring, then the inbox. False: nothing was ready.
     fn own_turn(&self) -> bool {
         let me = self.w.shared(0);
-        let node = me.ready.locked(|ring| ring.pop());
+        let node = me.ready.locked(|ring| ring.pop_next());
         if let Some(node) = node {
             self.go_on(node);
         } else if !me.remote.inbox.is_empty() {
@@ -91,7 +91,7 @@ impl Drop for Ward {
 }
 
 fn ready(shared: &WorkerShared) -> bool {
-    !shared.remote.inbox.is_empty() || !shared.ready.locked(|ring| ring.is_empty())
+    !shared.remote.inbox.is_empty() || !shared.ready.locked(|ring| ring.is_all_empty())
 }
 
 /// A helper and the worker itself, which has come back, take what is ready: each task goes on once.
@@ -127,6 +127,21 @@ fn helper_told_by_the_ward() {
     me.push_ready(unsafe { Resumable::from_raw(ward.nodes[0]) });
     helper.join().unwrap();
     assert_eq!(ward.taken(), 1);
+}
+
+/// The same by the slot: both tasks were to go on next, the second one before the first. The helper
+/// takes both.
+fn taken_from_the_slot() {
+    let ward = Ward::new(2, 2);
+    ward.open();
+    let helper = spawn_part(&ward, |ward| (0..2).for_each(|_| ward.help_once()));
+    let me = ward.w.shared(0);
+    for &node in &ward.nodes {
+        // SAFETY: the node is in no list, and stands to the end of the script.
+        me.push_next(unsafe { Resumable::from_raw(node) });
+    }
+    helper.join().unwrap();
+    assert_eq!(ward.taken(), 2);
 }
 
 /// A takeover is allowed while one of its tasks is woken: a helper that sleeps hears of it.
@@ -229,6 +244,14 @@ pub static SCRIPTS: &[Script] = &[
         owners: 2,
         bound: (Some(3), Some(4)),
         mutants: &["helper-not-told", "ready-acquire", "ready-release"],
+        ..SCRIPT
+    },
+    Script {
+        name: "takeover.taken_from_the_slot",
+        run: taken_from_the_slot,
+        owners: 2,
+        bound: (Some(3), Some(4)),
+        mutants: &["helper-not-told", "slot-kept", "slot-lost"],
         ..SCRIPT
     },
     Script {

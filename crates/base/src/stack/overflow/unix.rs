@@ -2,12 +2,13 @@
 
 use super::Describe;
 use crate::stack::registry;
-use crate::sys::map::{self, UnusedRange};
+use crate::sys::map::{self, GuardKind, UnusedRange};
 use crate::sys::mutex::{Mutex, MutexGuard};
 use crate::sys::thread;
 use std::cell::Cell;
 use std::fmt::Write;
 use std::mem::{MaybeUninit, zeroed};
+use std::ops::Range;
 use std::ptr::{NonNull, null, null_mut};
 // Std's own atomics: statics that a signal handler reads, and no model covers.
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -40,7 +41,20 @@ thread_local! {
 /// An alternate stack that [`enter_thread`] made, or decided not to make.
 struct Alt {
     below: *mut Alt,
-    made: Option<(NonNull<u8>, usize, libc::stack_t)>,
+    made: Option<Made>,
+}
+
+/// What was made, and the alternate stack before it.
+struct Made {
+    place: Place,
+    old: libc::stack_t,
+}
+
+enum Place {
+    /// In a mapping of its own.
+    Mapping(UnusedRange),
+    /// At the low end of the thread's stack, below this guard.
+    Stack(UnusedRange),
 }
 
 /// What was installed for SIGSEGV and SIGBUS before us. Written once, before our handler is
@@ -234,32 +248,98 @@ unsafe fn stack_pointer_of(context: *mut libc::c_void) -> Option<usize> {
 }
 
 pub(super) fn enter_thread() {
+    let made = small_alternate().and_then(make_mapping);
+    push(made);
+}
+
+/// # Safety
+/// See [`super::enter_own_thread`].
+pub(super) unsafe fn enter_own_thread() {
+    let made = small_alternate().and_then(|old| {
+        // SAFETY: this function's contract.
+        let made = unsafe { make_in_stack(old) };
+        made.or_else(|| make_mapping(old))
+    });
+    push(made);
+}
+
+fn push(made: Option<Made>) {
+    ALT.set(Box::into_raw(Box::new(Alt { below: ALT.get(), made })));
+}
+
+/// The alternate stack that is set, if it is too small or none.
+fn small_alternate() -> Option<libc::stack_t> {
     let mut old = MaybeUninit::<libc::stack_t>::uninit();
     // SAFETY: only reads what is set.
     let known = unsafe { libc::sigaltstack(null(), old.as_mut_ptr()) } == 0;
     // SAFETY: filled if `known`; read only then.
     let old = known.then(|| unsafe { old.assume_init() });
-    let small = old.filter(|old| old.ss_flags & libc::SS_DISABLE != 0 || old.ss_size < ENOUGH);
-    let made = small.and_then(|old| {
-        let page = map::page_size();
-        let len = ALT_STACK.next_multiple_of(page) + page;
-        let range = map::reserve(len, page).ok()?;
-        // (Without a guard it works as well.)
-        _ = range.guard_of_thread(page);
-        let start = range.into_start();
-        // SAFETY: a plain C structure, for which all zeros is a value.
-        let mut new: libc::stack_t = unsafe { zeroed() };
-        new.ss_sp = start.as_ptr().wrapping_add(page).cast();
-        new.ss_size = len - page;
-        // SAFETY: the mapping lives until `leave_thread` has put the old stack back.
-        if unsafe { libc::sigaltstack(&new, null_mut()) } != 0 {
-            // SAFETY: the stack was reserved just now, and nobody has it.
-            unsafe { UnusedRange::at(start, len) }.release();
-            return None;
-        }
-        Some((start, len, old))
-    });
-    ALT.set(Box::into_raw(Box::new(Alt { below: ALT.get(), made })));
+    old.filter(|old| old.ss_flags & libc::SS_DISABLE != 0 || old.ss_size < ENOUGH)
+}
+
+/// Sets this alternate stack. False: the system refuses.
+///
+/// # Safety
+/// It is used for nothing else until another one is set.
+unsafe fn set_alternate(start: usize, len: usize) -> bool {
+    // SAFETY: a plain C structure, for which all zeros is a value.
+    let mut new: libc::stack_t = unsafe { zeroed() };
+    new.ss_sp = std::ptr::with_exposed_provenance_mut(start);
+    new.ss_size = len;
+    // SAFETY: the stack is there, and nobody's, until another one is set (this function's
+    // contract).
+    unsafe { libc::sigaltstack(&new, null_mut()) == 0 }
+}
+
+fn make_mapping(old: libc::stack_t) -> Option<Made> {
+    let page = map::page_size();
+    let len = ALT_STACK.next_multiple_of(page) + page;
+    let range = map::reserve(len, page).ok()?;
+    // (Without a guard it works as well.)
+    _ = range.guard_of_thread(page);
+    // SAFETY: the mapping lives until `leave_thread` has put the old stack back.
+    if unsafe { set_alternate(range.address() + page, len - page) } {
+        Some(Made { place: Place::Mapping(range), old })
+    } else {
+        range.release();
+        None
+    }
+}
+
+/// Bytes at the low end of a stack of ours: what the system counts as the stack's and is a guard,
+/// the alternate stack, our guard above it.
+pub(super) fn room() -> usize {
+    let page = map::page_size();
+    if map::guard_kind() == GuardKind::GuardInstall { ALT_STACK.next_multiple_of(page) + 2 * page } else { 0 }
+}
+
+/// # Safety
+/// See [`super::enter_own_thread`].
+unsafe fn make_in_stack(old: libc::stack_t) -> Option<Made> {
+    let (room, page) = (room(), map::page_size());
+    let (bounds, guard) = thread::stack_and_guard()?;
+    if room == 0 || bounds.len() < 2 * room || guard > page || OWN.get().high > 0 {
+        return None;
+    }
+    // C libraries differ in whether the bounds hold the guard, and they need not be whole pages.
+    let start = (bounds.start + page).next_multiple_of(page);
+    let low = bounds.start + room;
+    let end = start + ALT_STACK.next_multiple_of(page);
+    let guard = NonNull::new(std::ptr::with_exposed_provenance_mut(end))?;
+    // SAFETY: a page of the calling thread's stack, which was started with room at its low end that
+    // nobody uses (this function's contract), until it is unguarded in `leave_thread`.
+    let guard = unsafe { UnusedRange::at(guard, page) };
+    if !guard.guard_in_place() {
+        return None;
+    }
+    // SAFETY: the rest of that room, which nobody uses until `leave_thread` has put the old stack
+    // back.
+    if !unsafe { set_alternate(start, end - start) } {
+        guard.unguard();
+        return None;
+    }
+    OWN.set(Own { guard: end, low: end + page, high: bounds.end, size: bounds.end - low });
+    Some(Made { place: Place::Stack(guard), old })
 }
 
 pub(super) fn leave_thread() {
@@ -267,12 +347,20 @@ pub(super) fn leave_thread() {
     // SAFETY: made by `enter_thread` on this thread, and taken off the list in the next line.
     let alt = unsafe { Box::from_raw(alt.as_ptr()) };
     ALT.set(alt.below);
-    if let Some((start, len, old)) = alt.made {
-        // SAFETY: what was set before us, whose owner outlives our stay.
-        unsafe { libc::sigaltstack(&old, null_mut()) };
-        // SAFETY: not the alternate stack any more, and we do not run on it.
-        unsafe { UnusedRange::at(start, len) }.release();
+    let Some(made) = alt.made else { return };
+    // SAFETY: what was set before us, whose owner outlives our stay.
+    unsafe { libc::sigaltstack(&made.old, null_mut()) };
+    // Not the alternate stack any more, and we do not run on it.
+    match made.place {
+        Place::Mapping(range) => range.release(),
+        // The C library may use the thread's stack again for one that is not ours.
+        Place::Stack(guard) => guard.unguard(),
     }
+}
+
+pub(super) fn own_stack() -> Option<Range<usize>> {
+    let own = OWN.get();
+    (own.high > 0).then_some(own.low..own.high)
 }
 
 pub(super) fn register_thread() {

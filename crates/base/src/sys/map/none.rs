@@ -21,6 +21,7 @@ pub(super) fn discard(_range: &UnusedRange) {}
 pub(super) fn guard_install(_range: &UnusedRange) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+pub(super) fn guard_remove(_range: &UnusedRange) {}
 pub(super) fn guard_install_works() -> bool {
     false
 }

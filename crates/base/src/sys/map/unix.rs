@@ -62,6 +62,7 @@ fn ok(result: i32) -> io::Result<()> {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const MADV_GUARD_INSTALL: i32 = 102;
+const MADV_GUARD_REMOVE: i32 = 103;
 
 /// The pages are at most `EACH_MAX`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -98,6 +99,14 @@ pub(super) fn guard_install(range: &UnusedRange) -> io::Result<()> {
 pub(super) fn guard_install(_range: &UnusedRange) -> io::Result<()> {
     Err(io::ErrorKind::InvalidInput.into())
 }
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn guard_remove(range: &UnusedRange) {
+    // SAFETY: nobody uses the range (`UnusedRange`).
+    _ = unsafe { libc::madvise(range.start.as_ptr().cast(), range.len, MADV_GUARD_REMOVE) };
+}
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn guard_remove(_range: &UnusedRange) {}
 
 pub(super) fn guard_install_works() -> bool {
     let Ok(range) = map(super::page_size()) else { return false };

@@ -9,6 +9,7 @@
 //! threads, which exist: nobody else's work stands before his.
 
 use crate::sched::{fork, unwind};
+use myriad_base::stack::overflow;
 use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
@@ -90,7 +91,8 @@ impl Helper {
         super::test::may_start()?;
         map::thread_starts()?;
         let mine = slot.clone();
-        let thread = std::thread::Builder::new().name(format!("myriad-gang-{number}")).stack_size(STACK);
+        let thread =
+            std::thread::Builder::new().name(format!("myriad-gang-{number}")).stack_size(overflow::with_room(STACK));
         let body = move || unwind::never_unwinds("a gang's thread", || work(&mine));
         thread.spawn(passing(body)).inspect_err(|_| map::thread_ended())?;
         Ok(Helper(Some(slot)))
@@ -117,13 +119,14 @@ impl Drop for Helper {
 fn work(slot: &Arc<Slot>) {
     // A worker that has a core of its own may have started us.
     _ = thread::unpin(&processors().cpus);
-    myriad_base::stack::overflow::enter_thread();
+    // SAFETY: the thread was started with that room, and leaves below, at the end of its body.
+    unsafe { overflow::enter_own_thread() };
     while let Some(job) = next(slot) {
         job();
         idle().helpers.push(slot.clone());
     }
     // SAFETY: at the end of the thread's body, which is no signal handler.
-    unsafe { myriad_base::stack::overflow::leave_thread() };
+    unsafe { overflow::leave_thread() };
     map::thread_ended();
 }
 

@@ -12,7 +12,7 @@ use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::{self, Instant};
 use myriad_base::sys::passing::passing;
-use myriad_base::sys::{map, thread};
+use myriad_base::sys::{futex, map, thread};
 use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -83,10 +83,13 @@ impl Pool {
         map::thread_starts()?;
         let mut threads = self.threads.lock();
         let body = move || crate::sched::unwind::never_unwinds("a worker's thread", body);
-        let started = std::thread::Builder::new().name(name).stack_size(size).spawn(passing(body));
+        let started = std::thread::Builder::new().name(name).stack_size(overflow::with_room(size)).spawn(passing(body));
         let handle = started.inspect_err(|_| map::thread_ended())?;
         threads.handles.insert(handle.thread().id(), handle);
         threads.numbered += 1;
+        let listed = threads.handles.len();
+        drop(threads);
+        futex::expect_sleepers(listed);
         Ok(())
     }
 
@@ -98,7 +101,9 @@ impl Pool {
         // SAFETY: the thread was started for this worker; in threads mode it uses the role only
         // once it has been given a turn.
         unsafe { set_current(Some(w)) };
-        overflow::enter_thread();
+        // SAFETY: all threads of the pool are started by `spawn_thread`, with that room, and leave
+        // in `leave_thread`, at the end of their bodies.
+        unsafe { overflow::enter_own_thread() };
         self.move_thread(w);
     }
 

@@ -45,7 +45,7 @@ impl WorkerShared {
         if !self.remote.inbox.is_empty() {
             return true;
         }
-        self.ready.is_shared() && !on("sleep-no-ring") && !self.ready.locked(|ring| ring.is_empty())
+        self.ready.is_shared() && !on("sleep-no-ring") && !self.ready.locked(|ring| ring.is_all_empty())
     }
 
     /// Could another worker go on with one? (Perhaps, if the inbox is not empty; who tries moves it
@@ -79,6 +79,14 @@ impl WorkerShared {
     /// The worker goes on with it, or lets another do so.
     pub(crate) fn push_ready(&self, node: Resumable) {
         self.ready.locked(|ring| ring.push(node));
+        if self.allows_takeover() {
+            self.workers.tell_helper();
+        }
+    }
+
+    /// The same for one that goes on before the others.
+    pub(crate) fn push_next(&self, node: Resumable) {
+        self.ready.locked(|ring| ring.push_next(node));
         if self.allows_takeover() {
             self.workers.tell_helper();
         }
