@@ -156,10 +156,10 @@ impl BiasOwner {
         (self.biases && is_settled && !self.is_in_debt()).then_some(key)
     }
 
-    /// Has one of its biases ever been revoked by a fence?
+    /// Until when, in [`ticks`], fences that ended its biases took more than their share.
     #[cfg(all(test, not(loom)))]
-    pub(super) fn was_evicted(&self) -> bool {
-        self.in_debt_until.load(Relaxed) != 0
+    pub(super) fn debt(&self) -> u64 {
+        self.in_debt_until.load(Relaxed)
     }
 
     #[cfg(loom)]

@@ -1,5 +1,6 @@
 //! Waiting for a future from blocking code.
 
+use super::until;
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::sched::cancel::checkpoint;
@@ -54,13 +55,13 @@ impl SignalWait<'_> {
 /// assert_eq!(myriad::block_on(h).unwrap(), 42);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
+    let mut future = pin!(Some(future));
     let waker = waker_of_signal();
     let signal = signal_of(&waker).expect("made just now");
     let mut cx = Context::from_waker(&waker);
     loop {
         signal.clear();
-        if let Poll::Ready(value) = future.as_mut().poll(&mut cx) {
+        if let Poll::Ready(value) = until::poll(future.as_mut(), &mut cx) {
             return value;
         }
         let w = worker::current();

@@ -66,7 +66,7 @@ impl<F: Future, S: Future<Output = ()>> Until<F, S> {
 ///
 /// Its destructor may panic while the output is in hand. That panic is who polls', after the output
 /// has been dropped, whose destructor may panic too: one panic at a time.
-fn poll<F: Future>(mut future: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
+pub(super) fn poll<F: Future>(mut future: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
     let polled = future.as_mut().as_pin_mut().map_or(Poll::Pending, |running| running.poll(cx));
     let output = ready!(polled);
     // (Not through the door: it is the end of the caller's own code, as in a task.)

@@ -356,7 +356,7 @@ fn an_output_that_panics_after_its_future() {
     });
 }
 
-/// The same of a future within a time limit, or a token: who polls gets the future's panic. (Two
+/// The same of a future within a time limit, or a token, or in `block_on`: who polls gets the future's panic. (Two
 /// panics at a time would end the process.)
 #[test]
 fn an_output_that_panics_after_its_future_within_a_limit() {
@@ -366,6 +366,7 @@ fn an_output_that_panics_after_its_future_within_a_limit() {
         let both = || {
             catch_planned("the future", || block_on(time::timeout_async(ms(3_600_000), Ready)).is_ok());
             catch_planned("the future", || block_on(token().run_async(Ready)).is_ok());
+            catch_planned("the future", || drop(block_on(Ready)));
         };
         both();
         each(&[1, 2], |rt| {

@@ -28,9 +28,14 @@ fn blocked(rt: &Runtime) -> (JoinHandle<u32>, Sender<u32>) {
     (h, tx)
 }
 
-/// All tasks of the runtime have come to their waits: each worker has run a task since.
+/// All tasks of the runtime have come to their waits: each worker has run tasks since, twice. (Each
+/// new group goes to the next worker. What has not begun comes before tasks of a group, most often:
+/// so some more.)
 fn asleep(rt: &Runtime) {
-    (0..8 * rt.workers()).for_each(|_| rt.spawn(|| ()).join().unwrap());
+    for _ in 0..2 {
+        (0..8 * rt.workers()).for_each(|_| rt.spawn(|| ()).join().unwrap());
+        (0..rt.workers()).for_each(|_| task::Group::on(rt.handle(), ()).spawn(|_| ()).join().unwrap());
+    }
 }
 
 #[track_caller]
