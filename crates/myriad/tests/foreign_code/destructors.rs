@@ -356,8 +356,8 @@ fn an_output_that_panics_after_its_future() {
     });
 }
 
-/// The same of a future within a time limit, or a token, or in `block_on`: who polls gets the future's panic. (Two
-/// panics at a time would end the process.)
+/// The same of a future within a time limit, or a token, or in `block_on`: who polls gets the
+/// future's panic. (Two panics at a time would end the process.)
 #[test]
 fn an_output_that_panics_after_its_future_within_a_limit() {
     let output = in_child(&[], || {
