@@ -13,15 +13,16 @@
 //! debt, the next one revokes all. So the worst case costs a few per cent, whatever a fence costs
 //! and whatever the program does; and who never shares a lock pays nothing.
 //!
-//! **Leases.** The first bias of a lock to a worker is a *lease*: it ends with the worker's turn,
-//! by one plain store for all leases of the turn ([`BiasOwner::end_turn`]), and whoever finds it
-//! over takes the lock by its word, without a fence. Locks bear the lease's own key, which changes
-//! with each turn that made one. Only a lock that its worker meets again, turn after turn, becomes
-//! biased for good. So tasks that move from worker to worker take their locks with them for
-//! nothing. (With biases for good alone, from 34 to 80 % of the lock operations of tasks that talk
-//! went by the word on two workers: each change of the worker cost a fence, and the debt forbade
-//! new biases.) A lease is also given to a worker in debt, as most of them cost no fence; not in
-//! deep debt.
+//! **Leases.** (A *turn* ends where a future's poll ends, where the loop looks around, each 61st
+//! turn of it, and where the loop finds nothing to do.) The first bias of a lock to a worker is a
+//! *lease*: it ends with the worker's turn, by one plain store for all leases of the turn
+//! ([`BiasOwner::end_turn`]), and whoever finds it over takes the lock by its word, without a
+//! fence. Locks bear the lease's own key, which changes with each turn that made one. Only a lock
+//! that its worker meets again, turn after turn, becomes biased for good. So tasks that move from
+//! worker to worker take their locks with them for nothing. (With biases for good alone, from 34 to
+//! 80 % of the lock operations of tasks that talk went by the word on two workers: each change of
+//! the worker cost a fence, and the debt forbade new biases.) A lease is also given to a worker in
+//! debt, as most of them cost no fence; not in deep debt.
 //!
 //! **Invariants.** (B1) `key` changes only under `revoking_all`, or by its own worker. (B2) No lock
 //! becomes biased to a key that is not settled: so from the change of `key` until it is settled its
@@ -35,7 +36,7 @@
 //! a lock: the worker's operations under that key. `lease` (Release, at the turn's end) with the
 //! Acquire of who finds an older lease in a lock: in the same way.
 //!
-//! **The end of a number's epochs.** A lock that bears a key that has changed 4 million times since
+//! **The end of a number's epochs.** A lock that bears a key that has changed 2 million times since
 //! may be taken for one that is biased now, rightly so: nobody has had it in the meantime, for
 //! taking it wipes the key out.
 
@@ -126,8 +127,11 @@ impl BiasOwner {
 
     /// Its worker, which is the calling thread and in no biased lock, comes to the end of a turn:
     /// all leases end.
+    ///
+    /// # Safety
+    /// The right is the calling thread's, which is in no biased lock.
     #[inline(always)]
-    pub fn end_turn(&self) {
+    pub unsafe fn end_turn(&self) {
         if self.leased.load(Relaxed) {
             self.end_leases();
         }
@@ -145,7 +149,10 @@ impl BiasOwner {
     /// Has this lease of its worker ended?
     pub(super) fn has_ended(&self, lease: u32) -> bool {
         // Acquire: pairs with the Release in `end_leases`.
-        self.lease.load(ord(Acquire, "lease-acquire")) != lease || on("lease-ends-at-once")
+        let now = self.lease.load(ord(Acquire, "lease-acquire"));
+        // Keys go round. Of one that is more than half the way behind nobody may say that its owner
+        // will not have it again just now: that takes a fence.
+        now.wrapping_sub(lease).cast_signed() > 0 || on("lease-ends-at-once")
     }
 
     /// For a lock that its worker has by the word: may it become biased, and with which key?
@@ -244,7 +251,8 @@ impl BiasOwner {
     #[cfg(not(loom))]
     unsafe fn renounce(&self) {
         debug_assert!(self.in_op.load(Relaxed).is_null());
-        self.end_turn();
+        // SAFETY: this function's contract.
+        unsafe { self.end_turn() };
         if self.revoking_all.compare_exchange(false, true, Acquire, Relaxed).is_ok() {
             let key = self.key.load(Relaxed).wrapping_add(NEXT);
             self.key.store(key, Relaxed);

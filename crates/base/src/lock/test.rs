@@ -5,7 +5,8 @@ use crate::sys::fence::membarrier_works;
 /// So many acquisitions by this worker, in one turn.
 fn use_for_a_turn(lock: &BiasedLock, me: &'static BiasOwner, times: u32) {
     (0..times).for_each(|_| use_in_turn(lock, me));
-    me.end_turn();
+    // SAFETY: this thread plays that worker, and is in no lock.
+    unsafe { me.end_turn() };
 }
 
 /// Makes the lock biased to this worker. (In two turns, if the worker has no debts.)
@@ -32,7 +33,8 @@ fn leases_end_with_the_turn() {
             use_in_turn(&lock, me);
         }
         assert!(lock.is_leased_to(me) && !lock.is_biased_to(me));
-        me.end_turn();
+        // SAFETY: this thread plays that worker, and is in no lock.
+        unsafe { me.end_turn() };
         assert!(!lock.is_leased_to(me), "the turn is over");
     }
     assert_eq!(workers.map(BiasOwner::debt), debts, "nobody revokes what is over");

@@ -34,14 +34,15 @@ mod linux {
     /// Sleepers for which there is room.
     static ROOM: AtomicUsize = AtomicUsize::new(FEW_SLEEPERS);
 
-    /// So many threads of the process may sleep at a time, each on a word of its own: the kernel is
-    /// to find one of them among few.
+    /// So many threads of a pool may sleep at a time, each on a word of its own: the kernel is to
+    /// find one of them among few. (A hint for the process's one table, which has room for twice as
+    /// many.)
     ///
     /// Since Linux 6.16 each process has a table of sleepers of its own, whose size goes by the
     /// number of processors and not of threads: 16 buckets where there are two processors. Each
-    /// wake looks through a bucket. With 500 sleepers that is 0.7 µs instead of 0.3, with 10,000
-    /// it is 32. So the table is made larger, in steps of four; also for sleepers that are not
-    /// ours. Where the kernel has no such call, its table has 256 buckets for each processor.
+    /// wake looks through a bucket. With 500 sleepers that is 0.7 µs instead of 0.3, with 10,000 it
+    /// is 32. So the table is made larger; also for sleepers that are not ours. Where the kernel
+    /// has no such call, its table has 256 buckets for each processor.
     pub fn expect_sleepers(sleepers: usize) {
         let room = ROOM.load(Relaxed);
         if sleepers <= room {

@@ -51,7 +51,7 @@ fn find_idle(w: &Worker) -> IdleWorkers {
         if workers.all().len() == 1 || workers.has_injected() {
             return IdleWorkers::None;
         }
-    } else if w.shared.deque.is_busy() {
+    } else if w.shared.deque.looks_busy() {
         // SAFETY: `w` is the calling worker, the owner of the deque.
         workers.serve_requests_fully(&w.shared, w.deque());
         return IdleWorkers::None;

@@ -56,7 +56,7 @@ mod thieves;
 
 use crate::record::header::Header;
 use crate::record::task::{Runnable, Unstarted};
-use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
+use myriad_base::sys::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::fence::Fence;
 use myriad_base::sys::mutant::{on, ord};
@@ -102,10 +102,16 @@ pub(crate) struct Deque {
     lock: Line<AtomicU32>,
     /// Written under the lock.
     head: AtomicUsize,
-    /// The newest task is a lone one that its owner will run next, in a moment
-    /// ([`OwnDeque::push_woken`]). Only while somebody asks for work.
-    kept: AtomicBool,
+    /// [`KEPT`], if the newest task was, at the last push, a lone one that its owner was to run
+    /// next ([`OwnDeque::push_woken`]): only while somebody asks for work. Or [`KEEPS_NONE`].
+    kept: AtomicU8,
 }
+
+/// In `kept`: no task is.
+const NOT_KEPT: u8 = 0;
+const KEPT: u8 = 1;
+/// In `kept`: no task is, and none will be in this turn of the owner's, which lasts.
+const KEEPS_NONE: u8 = 2;
 
 /// What only the owner touches.
 #[derive(Debug)]
@@ -205,7 +211,7 @@ impl Deque {
             split: Line(AtomicUsize::new(FIRST)),
             lock: Line(AtomicU32::new(0)),
             head: AtomicUsize::new(FIRST),
-            kept: AtomicBool::new(false),
+            kept: AtomicU8::new(NOT_KEPT),
         }
     }
 
@@ -326,15 +332,17 @@ impl OwnDeque<'_> {
     #[inline(never)]
     fn keeps_newest(&self) -> bool {
         let keeps = self.half().short_turns.get() && !self.has_public() && !self.has_two() && !on("woken-is-spawned");
-        if keeps && !self.kept.load(Relaxed) {
-            self.kept.store(true, Relaxed);
-        }
+        // An exchange: the monitor may say at any moment that there is to be none.
         keeps
+            && (self.kept.load(Relaxed) == KEPT || self.kept.compare_exchange(NOT_KEPT, KEPT, Relaxed, Relaxed).is_ok())
     }
 
-    /// The owner's turns are short, or are not.
+    /// The owner comes by, and its turns are short, or are not.
     pub(crate) fn set_short_turns(&self, short: bool) {
         self.half().short_turns.set(short);
+        if self.kept.load(Relaxed) == KEEPS_NONE {
+            self.kept.store(NOT_KEPT, Relaxed);
+        }
     }
 
     /// The same as [`push`](Self::push) while [`is_plain`](Self::is_plain): then the fence is one

@@ -6,7 +6,9 @@
 //! compute, where one that has slept wakes up 0.1 ms late). So a worker that finds nothing yields
 //! only where a processor is left for it, and sleeps soon where all are taken.
 //!
-//! The number is a hint: threads that are no workers do not count, nor do other processes.
+//! The number is a hint. A worker that a task holds in the system counts as one at work, also
+//! beside the spare that stands in for it; threads that are no workers do not count, nor do other
+//! processes.
 //!
 //! **Rejected.** *Pauses in place of yields:* a thread that is no worker, and waits for a call,
 //! stands behind them (1.7 to 57 µs for a call). *Naps of some microseconds:* each ends by an

@@ -343,7 +343,7 @@ impl Workers {
 
     /// A searcher that took a task passes the wake on: its own may have been meant for the rest.
     pub(crate) fn found(&self, victim: &WorkerShared) {
-        if victim.deque.looks_busy() && self.has_sleepers() && !on("wake-not-passed-on") {
+        if victim.deque.looks_stealable() && self.has_sleepers() && !on("wake-not-passed-on") {
             self.wake_one();
         }
     }

@@ -139,6 +139,7 @@ pub(super) fn next_task(w: &Worker) -> NextTask {
         let between = w.priority_state.between.get();
         w.priority_state.between.set(between.wrapping_add(1));
         // Then a turn for others, then the next counted one.
+        w.window_cut.store(true, Relaxed);
         w.tick_countdown.store(1, Relaxed);
         return if between.is_multiple_of(2) { next_pinned(w) } else { NextTask::Default };
     }

@@ -42,7 +42,7 @@ use myriad_base::sys::thread::relax;
 /// An idle worker looks around for so long before it sleeps.
 pub(crate) const SPIN_US: u64 = 50;
 /// The same where others have all processors.
-const SHORT_SPIN_US: u64 = 5;
+pub(super) const SHORT_SPIN_US: u64 = 5;
 /// It forces a steal when it has found nothing for so long.
 pub(crate) const FORCE_US: u64 = 10;
 /// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree
@@ -108,6 +108,7 @@ pub(crate) fn run(w: Role) -> LoopEnd {
         let (now, task) = search(w);
         w = now;
         w.window_began.set(ticks());
+        w.window_cut.store(true, Relaxed);
         if let Some(task) = task {
             w = start(w, task);
         }
@@ -184,11 +185,20 @@ fn tick(w: Role) -> (Role, bool) {
 }
 
 /// Finds out whether turns are short of late: shorter than another worker needs to come for a task.
+///
+/// That is the average of the turns since the last tick. Where there were fewer than usual (it has
+/// slept, or somebody has asked for this tick), nobody knows how many: they may have been too long,
+/// but are not known to be short. Where no monitor runs nothing is kept, so that nothing depends on
+/// it.
 fn measure_turns(w: &Worker) {
     let now = ticks();
-    let turns = now - w.window_began.replace(now);
-    let short = turns < u64::from(w.tick_interval.get()) * FORCE_US * ticks_per_us();
-    w.deque().set_short_turns(short && w.pool.workers.queues().is_none());
+    let time = now.saturating_sub(w.window_began.replace(now));
+    let short = time < u64::from(w.tick_interval.get()) * FORCE_US * ticks_per_us();
+    let cut = w.window_cut.load(Relaxed);
+    w.window_cut.store(false, Relaxed);
+    if !(short && cut) {
+        w.deque().set_short_turns(short && w.pool.workers.queues().is_none() && monitor::runs());
+    }
 }
 
 /// A task that waits behind a stuck worker.
@@ -360,7 +370,10 @@ fn spare_turn(w: Role) -> (Role, bool) {
         if !w.spare || w.shared.has_ready() || !w.nothing_ready() || w.shared.deque.looks_busy() {
             return (w, true);
         }
+        w.end_leases();
+        let looking = Looking::begin();
         w.pool.workers.rest(&w.shared, || w.on_duty.load(Relaxed), || w.timers.until_own(&w));
+        drop(looking);
         monitor::worker_awake();
         return (w, true);
     }
@@ -462,7 +475,14 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
             drop(looking);
             return (driver::poll_all(w).0, None);
         }
-        if !in_the_way && (now - began > FORCE_US * per_us || foreign::was_called_lately(now)) {
+        // (Where others have all processors, and there is something for which it may not sleep yet,
+        // it yields too.)
+        let yields = if in_the_way {
+            now - began > SHORT_SPIN_US * per_us
+        } else {
+            now - began > FORCE_US * per_us || foreign::was_called_lately(now)
+        };
+        if yields {
             // Whoever waits for what this worker has just ended, a thread that is no worker, may
             // stand behind it on its processor. (Without that a call from such a thread took 60 us
             // where there are no more processors than workers: as long as they spin. And 10 us

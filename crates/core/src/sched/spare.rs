@@ -59,7 +59,7 @@
 
 use super::busy::{self, Looking};
 use super::idle::WorkerShared;
-use super::run_loop::{FORCE_US, SPIN_US, steal_one, take_over};
+use super::run_loop::{FORCE_US, SHORT_SPIN_US, SPIN_US, steal_one, take_over};
 use super::worker::{Role, Worker};
 use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::record::header::Kind;
@@ -100,7 +100,8 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
             }
         }
         _ = looking.get_or_insert_with(Looking::begin);
-        if now - began > SPIN_US * per_us {
+        let in_the_way = busy::others_fill_processors();
+        if now - began > if in_the_way { SHORT_SPIN_US } else { SPIN_US } * per_us {
             w.stacks.trim(&w);
             workers.sleep_unless(&w.shared, || last_search(&w), || driver::before_sleep(&w));
             // As others do, and for the same reasons.
@@ -109,7 +110,7 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
             w.pool.next_wake.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
             return (driver::poll_all(w).0, None);
         }
-        if now - began > FORCE_US * per_us && !busy::others_fill_processors() {
+        if now - began > FORCE_US * per_us && !in_the_way {
             // Others may have no processor: there are more of us than of those.
             yield_now();
         } else {

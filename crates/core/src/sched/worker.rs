@@ -84,6 +84,8 @@ pub(crate) struct Peer {
     /// turn a tick: the monitor, a shutdown, whoever queues an interactive or a pinned task. The
     /// worker may overwrite that, so who depends on it comes again.
     pub tick_countdown: AtomicU32,
+    /// The turns since the last tick are fewer than usual.
+    pub window_cut: std::sync::atomic::AtomicBool,
     /// How often the worker has come to look at inbox and clock. Written by the worker, read by the
     /// monitor, which sees whether it moves.
     pub tick_count: AtomicU32,
@@ -281,6 +283,7 @@ impl Peer {
     #[inline]
     pub(crate) fn request_tick(&self) {
         // Relaxed: a hint, which publishes nothing.
+        self.window_cut.store(true, Relaxed);
         self.tick_countdown.store(0, Relaxed);
     }
 
@@ -307,6 +310,7 @@ impl Worker {
             shared: unsafe { WorkerShared::new(&pool.workers, index, 256) },
             running: Running::nothing(),
             tick_countdown: AtomicU32::new(SELDOM),
+            window_cut: std::sync::atomic::AtomicBool::new(true),
             tick_count: AtomicU32::new(0),
             frame_version: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
@@ -416,7 +420,9 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn end_leases(&self) {
         if let Some(bias_owner) = self.bias_owner.get() {
-            bias_owner.end_turn();
+            // SAFETY: the worker's own right, and the role is the calling thread's, which is in no
+            // biased lock: nothing that it does inside one comes to the loop.
+            unsafe { bias_owner.end_turn() };
         }
     }
 

@@ -62,6 +62,7 @@ fn ok(result: i32) -> io::Result<()> {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const MADV_GUARD_INSTALL: i32 = 102;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 const MADV_GUARD_REMOVE: i32 = 103;
 
 /// The pages are at most `EACH_MAX`.

@@ -1,6 +1,6 @@
 //! The thieves' side of the deque: asking, stealing, stealing by force.
 
-use super::Deque;
+use super::{Deque, KEEPS_NONE, KEPT, NOT_KEPT};
 use crate::record::header::{Header, TaskFlags};
 use crate::record::task::Runnable;
 use myriad_base::sys::atomic::Ordering::*;
@@ -37,8 +37,8 @@ impl Deque {
     /// The owner clears the request, to look for sleepers next.
     pub(crate) fn take_request(&self) {
         // First: who asks from now on finds that nothing is kept.
-        if self.kept.load(Relaxed) && !on("kept-for-good") {
-            self.kept.store(false, Relaxed);
+        if self.kept.load(Relaxed) == KEPT && !on("kept-for-good") {
+            _ = self.kept.compare_exchange(KEPT, NOT_KEPT, Relaxed, Relaxed);
         }
         if on("clear-by-store") {
             self.steal_request.store(0, Relaxed);
@@ -145,18 +145,18 @@ impl Deque {
     /// moment.
     pub(crate) fn looks_stealable(&self) -> bool {
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
-        top > head && (top > head + 1 || !self.kept.load(Relaxed))
+        top > head && (top > head + 1 || self.kept.load(Relaxed) != KEPT)
     }
 
     /// Does the owner keep a task for itself, which it will run in a moment? A hint.
     pub(crate) fn keeps_task(&self) -> bool {
-        self.kept.load(Relaxed) && self.looks_busy()
+        self.kept.load(Relaxed) == KEPT && self.looks_busy()
     }
 
-    /// The owner does not come by: the task that it keeps is for others after all. True: there is
-    /// one.
+    /// The owner does not come by: the task that it keeps is for others after all, and it keeps no
+    /// other one before it comes by. True: there is one.
     pub(crate) fn release_kept(&self) -> bool {
-        self.kept.swap(false, Relaxed) && self.looks_busy()
+        self.kept.load(Relaxed) != KEEPS_NONE && self.kept.swap(KEEPS_NONE, Relaxed) == KEPT && self.looks_busy()
     }
 
     /// Is there perhaps a task? Indices only: the ring would need the lock.

@@ -54,6 +54,15 @@ static PARKING: std::sync::LazyLock<Parking> = std::sync::LazyLock::new(|| Parki
 /// Apart from the rest: whoever wakes the monitor must not wait until it has looked around.
 static THREAD: Mutex<Option<Thread>> = Mutex::new(None);
 
+/// Is there a thread that looks? A hint; std's, as no protocol's part.
+static RUNS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Does a monitor look at stuck workers, and at what they keep? Not where its thread could not be
+/// started.
+pub(crate) fn runs() -> bool {
+    RUNS.load(Relaxed)
+}
+
 /// From now on forks find these locks free: nobody else is in the middle of anything meanwhile.
 fn watch_forks() {
     fork::hold(Rank::Monitor, || {
@@ -94,6 +103,7 @@ pub(crate) fn watch(pool: &'static Pool) {
         // Without a monitor all goes on, but stuck workers get no help.
         let builder = std::thread::Builder::new().name("myriad-monitor".into()).stack_size(256 << 10);
         monitor.thread = builder.spawn(passing(body)).ok();
+        RUNS.store(monitor.thread.is_some(), Relaxed);
         *THREAD.lock() = monitor.thread.as_ref().map(|t| t.thread().clone());
     }
     drop(monitor);

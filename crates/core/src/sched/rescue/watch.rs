@@ -35,8 +35,8 @@
 //!
 //! **Kept tasks.** A worker whose turns are short keeps a lone task that it has woken
 //! (`OwnDeque::push_woken`), and nobody is woken for it. If the worker has not come to its loop at
-//! the next look ([`READY_THRESHOLD`] later, where others sleep), the task is for others, and one
-//! of them is woken.
+//! the next look ([`READY_THRESHOLD`] later, where others sleep), the task is for others, one of
+//! them is woken, and the worker keeps no other task before it comes to its loop.
 //!
 //! **Takeovers last for a while.** A worker that has got out of a lock is likely to be in the next
 //! one soon: for [`CALM_AFTER`] more its tasks may be taken over, and wakers tell helpers at once.
@@ -260,7 +260,9 @@ impl Watch {
             let rescue = self.stands_still(now);
             self.pool.set_rescue(rescue);
         }
-        if found.released && found.sleepers > 0 {
+        if found.released {
+            // (Whoever goes to sleep just now, and has seen the kept task, is found by the next
+            // look that finds this worker stuck.)
             self.pool.workers.wake_one();
         }
         if found.stuck > 0 {
