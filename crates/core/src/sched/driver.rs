@@ -6,10 +6,10 @@
 //! | [`poll`] | at each tick of the loop | the worker's timers |
 //! | [`poll_all`] | before it sleeps, after it has slept | the timers of all workers |
 //! | [`before_sleep`] | all know that it sleeps | the listener; until when it sleeps |
-//! | `Workers::stay_asleep` | it sleeps | a futex |
-//! | `Workers::unpark` | it is woken | the same futex |
+//! | [`park::park`] | it sleeps, for how long at most is said | a futex |
+//! | [`park::unpark`] | it is woken | the same futex |
 //!
-//! The last two stand where the protocol of sleeping does, which has models.
+//! The last two are called by the protocol of sleeping ([`crate::sched::idle`]), which has models.
 //!
 //! **What a reactor needs that is not there.** A worker that waits in it, and not in its futex,
 //! says so by a bit of its `sleeping` word: so who takes the word in `Workers::unpark` knows whom
@@ -21,6 +21,8 @@
 //! **The listener** is for a library that divides a call by a number which is set beforehand
 //! (OpenBLAS): while all workers are busy it had better not divide, and nobody asks us before a
 //! call. So the number is lowered while they are, and here is where it is raised again.
+
+pub(super) mod park;
 
 use crate::sched::timers::Timers;
 use crate::sched::worker::{Role, Worker};

@@ -32,6 +32,7 @@ use crate::queue::parked::{Home, Resumable};
 use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::queue::ready::ReadyQueue;
 use crate::record::task::Runnable;
+use crate::sched::driver::park;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use myriad_base::sys::fence::{Fence, heavy};
 use myriad_base::sys::futex::Parker;
@@ -268,8 +269,7 @@ impl Workers {
             return false;
         }
         self.woken_from(before);
-        // SAFETY: a reference: the parker stands, as the worker does for ever.
-        unsafe { Parker::wake(&shared.remote.sleeping) };
+        park::unpark(&shared.remote.sleeping);
         true
     }
 
@@ -576,7 +576,7 @@ impl Workers {
             if word == 0 {
                 break;
             }
-            me.remote.sleeping.wait(word, timeout);
+            park::park(&me.remote.sleeping, word, timeout);
             if timeout.is_some() {
                 self.retract(me);
                 break;
