@@ -57,11 +57,12 @@ impl Caller {
         self.home.and_then(|home| unsafe { home.role_if_any() })
     }
 
-    /// One operation of the budget. False: it was used up, and stays so.
+    /// One operation of the budget, of which at most so much is left. False: it was used up, and
+    /// stays so.
     #[inline(always)]
-    fn has_spent(self) -> bool {
+    fn has_spent(self, most: u32) -> bool {
         let Some(w) = self.worker() else { return true };
-        let left = w.budget.get();
+        let left = w.budget.get().min(most);
         if left == 0 {
             return false;
         }
@@ -78,18 +79,19 @@ impl Caller {
     /// tasks that never block cannot keep a worker for themselves.
     #[inline(always)]
     pub fn spend(self) {
-        if !self.has_spent() {
+        if !self.has_spent(u32::MAX) {
             spent(Role::spent);
         }
     }
 
     /// One operation of the running task's budget, after an operation that only tries, and has
     /// failed: so a closure that tries again and again cannot keep the worker from those who would
-    /// make it possible. No cancellation point; nothing happens in a future's poll, nor while a
+    /// make it possible (also in threads mode, where others have to wait longer otherwise). No
+    /// cancellation point; nothing happens in a future's poll, nor while a
     /// panic unwinds.
     #[inline(always)]
     pub fn spend_in_vain(self) {
-        if !self.has_spent() {
+        if !self.has_spent(worker::BUDGET) {
             spent(Role::spent_in_vain);
         }
     }
