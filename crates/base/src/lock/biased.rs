@@ -200,7 +200,7 @@ impl BiasedLock {
     #[cfg(loom)]
     pub fn bears_old_key(&self) -> bool {
         let bias = self.bias.load(Relaxed);
-        bias != NOBODY && find(1).peek_settled() != bias
+        bias != NOBODY && !BiasOwner::is_lease(bias) && find(1).peek_settled() != bias
     }
 
     /// Takes the lock. `me` is the calling worker's right, `None` for other threads. Spins, then
