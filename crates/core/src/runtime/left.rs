@@ -73,7 +73,7 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
 ///
 /// # Safety
 /// `task` is a record in memory for records.
-unsafe fn is_blocked(task: *const Header) -> bool {
+pub(super) unsafe fn is_blocked(task: *const Header) -> bool {
     loop {
         // SAFETY: record memory, which is never unmapped; the word is atomic.
         match unsafe { (*task).idx().load(Acquire) } {
