@@ -237,9 +237,9 @@ fn name_left(pool: &'static Pool, stopped: bool, report: &mut Report) {
     // meanwhile: `waiter` is atomic, and `describe` allows for that.
     unsafe {
         memory::for_each_live(pool.number, |task| {
-            // (With all workers ended, what has begun is blocked, or has a thread of its own. Anything
-            // else is a record that a thread is just making, by an older handle, of a task that will be
-            // refused: it is no task of this runtime.)
+            // (With all workers ended, what has begun is blocked, or has a thread of its own.
+            // Anything else is a record that a thread is just making, by an older handle, of a task
+            // that will be refused: it is no task of this runtime.)
             let is_ours = !stopped || pool.dedicated.has(task) || left::is_blocked(task);
             if !(*task).is_done() && is_ours {
                 name(task);
