@@ -18,11 +18,12 @@
 //! *lease*: it ends with the worker's turn, by one plain store for all leases of the turn
 //! ([`BiasOwner::end_turn`]), and whoever finds it over takes the lock by its word, without a
 //! fence. Locks bear the lease's own key, which changes with each turn that made one. Only a lock
-//! that its worker meets again, turn after turn, becomes biased for good. So tasks that move from
-//! worker to worker take their locks with them for nothing. (With biases for good alone, from 34 to
-//! 80 % of the lock operations of tasks that talk went by the word on two workers: each change of
-//! the worker cost a fence, and the debt forbade new biases.) A lease is also given to a worker in
-//! debt, as most of them cost no fence; not in deep debt.
+//! that its worker meets again, turn after turn, becomes biased for good; or one that is used much
+//! in a turn that lasts, if its bias was never revoked. So tasks that move from worker to worker
+//! take their locks with them for nothing. (With biases for good alone, from 34 to 80 % of the lock
+//! operations of tasks that talk went by the word on two workers: each change of the worker cost a
+//! fence, and the debt forbade new biases.) A lease is also given to a worker in debt, as most of
+//! them cost no fence; not in deep debt.
 //!
 //! **Invariants.** (B1) `key` changes only under `revoking_all`, or by its own worker. (B2) No lock
 //! becomes biased to a key that is not settled: so from the change of `key` until it is settled its
@@ -52,6 +53,10 @@ pub(super) const NOBODY: u32 = 0;
 pub const NUMBER: u32 = (1 << 10) - 1;
 /// In a key: it is that of a lease.
 const LEASE: u32 = NUMBER + 1;
+/// After so many operations by leases in a turn the next one looks whether its lock should be
+/// biased for good: a lease costs each operation some instructions more. More than a future's poll
+/// makes before it yields: a lock that goes on to another worker with its future stays leased.
+const LEASE_USES: u32 = if cfg!(loom) { 1 } else { 1024 };
 /// From one key of a number to the next.
 const NEXT: u32 = 2 * LEASE;
 /// Fences may take this part of the time.
@@ -70,6 +75,8 @@ pub struct BiasOwner {
     pub(super) lease: AtomicU32,
     /// A lock bears that key. Its worker's alone.
     leased: AtomicBool,
+    /// Operations by leases in this turn before the one that goes the long way. Its worker's alone.
+    lease_uses: AtomicU32,
     /// The biased lock that its worker is in.
     pub(super) in_op: AtomicPtr<()>,
     pub(super) fence: Fence,
@@ -92,6 +99,7 @@ impl BiasOwner {
             key: AtomicU32::new(number),
             lease: AtomicU32::new(number | LEASE),
             leased: AtomicBool::new(false),
+            lease_uses: AtomicU32::new(LEASE_USES),
             in_op: AtomicPtr::new(null_mut()),
             fence,
             biases,
@@ -109,7 +117,37 @@ impl BiasOwner {
     /// Does its worker, which is the calling thread, enter a lock that bears this?
     #[inline(always)]
     pub(super) fn enters(&self, bias: u32) -> bool {
-        bias == self.key.load(Relaxed) || bias == self.lease.load(Relaxed)
+        if bias == self.key.load(Relaxed) {
+            return true;
+        }
+        // (Else the compiler makes both comparisons always, and one word of their results.)
+        seldom();
+        bias == self.lease.load(Relaxed)
+    }
+
+    /// The same before an operation. The one after [`LEASE_USES`] by leases in a turn is not let
+    /// in: it goes the long way.
+    #[inline(always)]
+    pub(super) fn enters_at_once(&self, bias: u32) -> bool {
+        if bias == self.key.load(Relaxed) {
+            return true;
+        }
+        seldom();
+        let left = self.lease_uses.load(Relaxed);
+        let enters = bias == self.lease.load(Relaxed) && left > 0;
+        if enters {
+            self.lease_uses.store(left - 1, Relaxed);
+        }
+        enters
+    }
+
+    /// Is this that one operation?
+    pub(super) fn is_sample(&self) -> bool {
+        let is_sample = self.lease_uses.load(Relaxed) == 0;
+        if is_sample {
+            self.lease_uses.store(LEASE_USES, Relaxed);
+        }
+        is_sample
     }
 
     /// Is it the key of a lease?
@@ -119,7 +157,9 @@ impl BiasOwner {
 
     /// For a lock that its worker has by the word: may it be leased, and with which key?
     pub(super) fn may_lease(&self) -> Option<u32> {
-        (self.biases && (cfg!(loom) || !self.is_deep_in_debt(ticks()))).then(|| {
+        // (Who never had debts is not asked for the time.)
+        let has_none = cfg!(loom) || self.in_debt_until.load(Relaxed) == 0;
+        (self.biases && (has_none || !self.is_deep_in_debt(ticks()))).then(|| {
             self.leased.store(true, Relaxed);
             self.lease.load(Relaxed)
         })
@@ -133,14 +173,18 @@ impl BiasOwner {
     #[inline(always)]
     pub unsafe fn end_turn(&self) {
         if self.leased.load(Relaxed) {
-            self.end_leases();
+            // SAFETY: this function's contract.
+            unsafe { self.end_leases() };
         }
     }
 
+    /// # Safety
+    /// As for [`end_turn`](Self::end_turn).
     #[inline(never)]
-    fn end_leases(&self) {
+    unsafe fn end_leases(&self) {
         debug_assert!(self.in_op.load(Relaxed).is_null(), "the end of a turn inside a biased lock");
         self.leased.store(false, Relaxed);
+        self.lease_uses.store(LEASE_USES, Relaxed);
         let lease = self.lease.load(Relaxed).wrapping_add(NEXT);
         // Release: pairs with the Acquire in `has_ended`: what the worker did inside.
         self.lease.store(lease, ord(Release, "lease-release"));
@@ -262,6 +306,11 @@ impl BiasOwner {
         }
     }
 }
+
+/// Tells the compiler that the way to here is not the usual one.
+#[cold]
+#[inline]
+fn seldom() {}
 
 /// One turn of a spin loop: the processor's hint, now and then a yield.
 #[inline]

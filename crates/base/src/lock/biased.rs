@@ -8,12 +8,12 @@
 //!  others, after that turn: take the word; the owner's key is another one -> inside
 //! ```
 //! It starts unbiased, and is leased for a turn after two acquisitions in a row by one worker. If
-//! the worker meets its lease again in a later turn, the lock is biased for good; after a
-//! revocation only when it has met its leases 64 times in a row, and twice as often after each
-//! further one. A revocation costs a heavy fence, 1 to 20 µs: [`BiasOwner`] sees to it that they do
-//! not take more than a few per cent of the time, and can end all biases of a worker by one. A
-//! lease that is revoked in the middle of a turn takes four times as many acquisitions the next
-//! time; each one that others find over takes half as many.
+//! the worker meets its lease again in a later turn, or uses leases 1,024 times in one turn, the
+//! lock is biased for good; after a revocation only when it has met its leases 64 times in a row,
+//! and twice as often after each further one. A revocation costs a heavy fence, 1 to 20 µs:
+//! [`BiasOwner`] sees to it that they do not take more than a few per cent of the time, and can end
+//! all biases of a worker by one. A lease that is revoked in the middle of a turn takes four times
+//! as many acquisitions the next time; each one that others find over takes half as many.
 //!
 //! **Invariants.** Mutual exclusion; each holder sees all that earlier ones did. `bias` is written
 //! under the word only, and to a worker only by that worker. One `in_op` for each worker, so: *no
@@ -212,7 +212,7 @@ impl BiasedLock {
     #[inline(always)]
     pub unsafe fn lock(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
         if let Some(me) = me
-            && me.enters(self.bias.load(Relaxed))
+            && me.enters_at_once(self.bias.load(Relaxed))
             && self.enter(me)
         {
             return BiasedGuard { lock: self, biased: Some(me) };
@@ -251,6 +251,17 @@ impl BiasedLock {
             if let Some(me) = me
                 && me.enters(bias)
             {
+                // SAFETY: the word is taken, and what it guards is reached under it only.
+                let was_revoked = self.run.with(|run| unsafe { (*run).bias_threshold } > 0);
+                if BiasOwner::is_lease(bias)
+                    && me.is_sample()
+                    && !was_revoked
+                    && let Some(key) = me.may_bias()
+                {
+                    // Inside by the word, as below.
+                    self.bias.store(key, Relaxed);
+                    return BiasedGuard { lock: self, biased: None };
+                }
                 // It became ours (we set it in an earlier operation): enter as the owner does.
                 self.give_word();
                 if self.enter(me) {

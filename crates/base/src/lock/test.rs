@@ -44,6 +44,22 @@ fn leases_end_with_the_turn() {
     workers.into_iter().for_each(|me| unsafe { bias_owner::give_back(me) });
 }
 
+/// A turn that lasts: its lock is biased for good, in the end.
+#[test]
+fn a_long_turn_makes_a_bias() {
+    if !membarrier_works() {
+        return;
+    }
+    let me = bias_owner::take().expect("a number for this thread");
+    let lock = BiasedLock::new();
+    use_in_turn(&lock, me);
+    assert!(!lock.is_biased_to(me));
+    (0..1100).for_each(|_| use_in_turn(&lock, me));
+    assert!(lock.is_biased_to(me));
+    // SAFETY: taken above, on this thread, which is in no lock.
+    unsafe { bias_owner::give_back(me) };
+}
+
 /// A lease that is revoked in the middle of its turn is not made so soon again.
 #[test]
 fn a_revoked_lease_takes_longer() {

@@ -1,9 +1,9 @@
 //! Waiting for a future from blocking code.
 
-use super::until;
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::sched::cancel::checkpoint;
+use crate::sched::unwind::QuietlyDropped;
 use crate::sched::waker::{Signal, signal_of, waker_of_signal};
 use crate::sched::worker::{self, block_thread};
 use std::future::Future;
@@ -55,14 +55,23 @@ impl SignalWait<'_> {
 /// assert_eq!(myriad::block_on(h).unwrap(), 42);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(Some(future));
+    let mut output = QuietlyDropped(None);
+    run(future, &mut output);
+    output.0.take().expect("it has ended")
+}
+
+/// Runs the future to its end, and drops it: its destructor may panic while the output is in hand.
+#[inline(always)]
+fn run<F: Future>(future: F, output: &mut QuietlyDropped<F::Output>) {
+    let mut future = pin!(future);
     let waker = waker_of_signal();
     let signal = signal_of(&waker).expect("made just now");
     let mut cx = Context::from_waker(&waker);
     loop {
         signal.clear();
-        if let Poll::Ready(value) = until::poll(future.as_mut(), &mut cx) {
-            return value;
+        if let Poll::Ready(value) = future.as_mut().poll(&mut cx) {
+            output.0 = Some(value);
+            return;
         }
         let w = worker::current();
         if let Some(w) = &w

@@ -10,6 +10,7 @@
 
 use crate::sched::{unwind, user_code};
 use std::future::Future;
+use std::mem::needs_drop;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -66,9 +67,14 @@ impl<F: Future, S: Future<Output = ()>> Until<F, S> {
 ///
 /// Its destructor may panic while the output is in hand. That panic is who polls', after the output
 /// has been dropped, whose destructor may panic too: one panic at a time.
-pub(super) fn poll<F: Future>(mut future: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
+fn poll<F: Future>(mut future: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
     let polled = future.as_mut().as_pin_mut().map_or(Poll::Pending, |running| running.poll(cx));
     let output = ready!(polled);
+    if !(needs_drop::<F>() && needs_drop::<F::Output>()) {
+        // There are no two destructors that could panic.
+        future.set(None);
+        return Poll::Ready(output);
+    }
     // (Not through the door: it is the end of the caller's own code, as in a task.)
     match user_code::body(|| future.set(None)) {
         Ok(()) => Poll::Ready(output),
