@@ -88,6 +88,9 @@ pub struct BiasOwner {
     revoking_all: AtomicBool,
     /// Until then, in [`ticks`], its fences have taken more than their share of the time.
     in_debt_until: AtomicU64,
+    /// Operations of its worker that went by a lock's word. Its worker's alone, for tests; not in a
+    /// model, where each look at a word is a step.
+    by_word: std::sync::atomic::AtomicU64,
 }
 
 impl BiasOwner {
@@ -106,6 +109,7 @@ impl BiasOwner {
             settled: AtomicU32::new(number),
             revoking_all: AtomicBool::new(false),
             in_debt_until: AtomicU64::new(0),
+            by_word: 0.into(),
         }
     }
 
@@ -153,6 +157,11 @@ impl BiasOwner {
     /// Is it the key of a lease?
     pub(super) fn is_lease(key: u32) -> bool {
         key & LEASE != 0
+    }
+
+    /// An operation of its worker goes by a lock's word.
+    pub(super) fn counts_word(&self) {
+        self.by_word.store(self.by_word.load(Relaxed) + 1, Relaxed);
     }
 
     /// For a lock that its worker has by the word: may it be leased, and with which key?
@@ -248,9 +257,13 @@ impl BiasOwner {
             }
         }
         if !cfg!(loom) {
+            // A thread that was preempted meanwhile counts like four fences at most: else one such
+            // time of milliseconds keeps all locks of the worker to their words for 16 times as
+            // long.
+            let cost = (ticks() - began).min(4 * crate::sys::fence::heavy_ticks());
             // Relaxed, and lost updates do not matter: an estimate.
             let debt = self.in_debt_until.load(Relaxed).max(began);
-            self.in_debt_until.store(debt + SHARE * (ticks() - began), Relaxed);
+            self.in_debt_until.store(debt + SHARE * cost, Relaxed);
         }
     }
 
@@ -335,7 +348,7 @@ pub fn set_revoke_all(yes: bool) {
 }
 
 #[cfg(not(loom))]
-pub use registry::{FreeNumbers, give_back, lock_free, take};
+pub use registry::{FreeNumbers, give_back, lock_free, operations_by_word, take};
 
 #[cfg(not(loom))]
 mod registry {
@@ -386,6 +399,12 @@ mod registry {
         // contract says.
         unsafe { bias_owner.renounce() };
         lock_free().list.0.push(number);
+    }
+
+    /// How many operations of workers have gone by a lock's word so far, in this process: what
+    /// costs a read-modify-write. Those of other threads are not counted.
+    pub fn operations_by_word() -> u64 {
+        ALL.iter().filter_map(OnceLock::get).map(|owner| owner.by_word.load(super::Relaxed)).sum()
     }
 
     pub(in crate::lock) fn find(number: u16) -> &'static BiasOwner {

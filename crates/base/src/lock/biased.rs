@@ -97,8 +97,8 @@ impl Run {
                 self.streak = self.streak.saturating_add(1);
                 return self.next_lease(me?);
             }
-            // Nothing was lost by it: the next one comes sooner.
-            End::Lease => self.lease_threshold = self.lease_threshold.saturating_sub(1).max(LEAST_THRESHOLD),
+            // Nothing was lost by it: the next one comes sooner, in the end at once.
+            End::Lease => self.lease_threshold = self.lease_threshold.saturating_sub(1),
             End::RevokedLease => self.lease_threshold = (self.lease_threshold + 2).min(MOST_THRESHOLD),
             End::Bias => self.bias_threshold = (self.bias_threshold + 1).clamp(REFUSED_THRESHOLD, MOST_THRESHOLD),
         }
@@ -245,6 +245,9 @@ impl BiasedLock {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
+        if let Some(me) = me {
+            me.counts_word();
+        }
         loop {
             self.take_word();
             let bias = self.bias.load(Relaxed);

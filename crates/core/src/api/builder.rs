@@ -2,6 +2,7 @@
 
 use super::future::{self, Anywhere};
 use super::handle::JoinHandle;
+use super::place::Place;
 use super::portable::Portable;
 use super::prioritized::{Background, Interactive};
 use super::{dispatch, spawn};
@@ -34,6 +35,7 @@ pub struct Builder {
     seed: Option<u64>,
     on: Option<Handle>,
     pool: Option<Arc<str>>,
+    place: Option<Place>,
     priority: Priority,
     token: Option<Token>,
 }
@@ -86,6 +88,21 @@ impl Builder {
     /// ```
     pub fn on(mut self, handle: Handle) -> Builder {
         self.on = Some(handle);
+        self
+    }
+
+    /// Spawns at this place, in its pool, whatever [`pool`](Self::pool), [`on`](Self::on) and
+    /// [`priority`](Self::priority) say: see [`Place`].
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::task::{Builder, Place};
+    /// let place = Place::next();
+    /// let h = Builder::new().place(place).spawn(|| Place::here().worker());
+    /// assert_eq!(h.join().unwrap(), place.worker());
+    /// ```
+    pub fn place(mut self, place: Place) -> Builder {
+        self.place = Some(place);
         self
     }
 
@@ -151,7 +168,8 @@ impl Builder {
     }
 
     /// As [`dispatch`](super::dispatch()): the task is entered at once, if the caller is a task of
-    /// the same pool. A priority orders beginnings, so it means nothing then.
+    /// the same pool. A priority orders beginnings, so it means nothing then. With a
+    /// [place](Self::place) it is `spawn`.
     ///
     /// # Panics
     /// As [`Builder::spawn`].
@@ -237,9 +255,17 @@ impl Builder {
         self.priority
     }
 
+    /// The worker that it is to begin on.
+    pub(super) fn worker(&self) -> Option<usize> {
+        self.place.map(Place::worker)
+    }
+
     /// The pool that it spawns into.
     #[track_caller]
     pub(super) fn home(&self) -> Handle {
+        if let Some(place) = self.place {
+            return place.pool();
+        }
         let home = self.on.unwrap_or_else(pools::here);
         self.pool.as_ref().map_or(home, |name| home.expect_pool(name))
     }

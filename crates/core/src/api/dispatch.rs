@@ -124,7 +124,8 @@ pub(super) fn dispatch_into<F: FnOnce() -> T, T>(
     location: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<T> {
-    let w = worker::current().filter(|w| home.has(w)).and_then(Role::may_enter);
+    let placed = with.worker().is_some();
+    let w = worker::current().filter(|w| !placed && home.has(w)).and_then(Role::may_enter);
     let Some(w) = w else { return spawn::spawn_into(home, f, location, with, Kind::CLOSURE) };
     let task = with.equip(Some(&w), w.pool, spawn::create(f, Kind::CLOSURE, w.pool.number, location));
     let (task, held) = task.into_parts();

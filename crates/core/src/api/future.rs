@@ -115,8 +115,11 @@ pub(super) fn spawn_with<F: Future, Q: Queued>(
 #[cold]
 #[inline(never)]
 fn inject<'a>(home: Handle, task: NewFuture<OneTask<'a>>, with: Builder) -> HeldTask<OneTask<'a>> {
-    let (w, queue) = (worker::current(), with.class().queue());
+    let (w, queue, place) = (worker::current(), with.class().queue(), with.worker());
     let task = with.equip_future(w.as_deref(), home.inner(), task);
+    if let Some(worker) = place {
+        return home.pin(task, worker);
+    }
     match w {
         Some(w) if home.has(&w) && queue.is_none() => {
             let (task, held) = task.into_parts();

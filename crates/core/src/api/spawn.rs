@@ -185,8 +185,11 @@ fn fresh(class: usize) -> *mut Header {
 #[cold]
 #[inline(never)]
 fn inject<'a>(home: Handle, task: Created<OneTask<'a>>, with: Builder) -> HeldTask<OneTask<'a>> {
-    let (w, queue) = (worker::current(), with.class().queue());
+    let (w, queue, place) = (worker::current(), with.class().queue(), with.worker());
     let task = with.equip(w.as_deref(), home.inner(), task);
+    if let Some(worker) = place {
+        return home.pin(task.into(), worker);
+    }
     match w {
         Some(w) if home.has(&w) && queue.is_none() => {
             let (task, held) = task.into_parts();

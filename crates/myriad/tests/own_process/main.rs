@@ -11,6 +11,7 @@ mod fallbacks;
 mod global_runtime;
 mod lifecycle;
 mod limits;
+mod lock_words;
 mod par_sort_memory;
 mod stack_room;
 mod thread_count;

@@ -10,6 +10,7 @@ mod join;
 mod local_scope;
 mod panics;
 mod panics_endings;
+mod places;
 mod rng;
 mod scope;
 mod scoped_values;
