@@ -56,7 +56,7 @@ const LEASE: u32 = NUMBER + 1;
 /// After so many operations by leases in a turn the next one looks whether its lock should be
 /// biased for good: a lease costs each operation some instructions more. More than a future's poll
 /// makes before it yields: a lock that goes on to another worker with its future stays leased.
-const LEASE_USES: u32 = if cfg!(loom) { 1 } else { 1024 };
+const LEASE_USES: u32 = 1024;
 /// From one key of a number to the next.
 const NEXT: u32 = 2 * LEASE;
 /// Fences may take this part of the time.
@@ -102,7 +102,7 @@ impl BiasOwner {
             key: AtomicU32::new(number),
             lease: AtomicU32::new(number | LEASE),
             leased: AtomicBool::new(false),
-            lease_uses: AtomicU32::new(LEASE_USES),
+            lease_uses: AtomicU32::new(lease_uses()),
             in_op: AtomicPtr::new(null_mut()),
             fence,
             biases,
@@ -149,7 +149,7 @@ impl BiasOwner {
     pub(super) fn is_sample(&self) -> bool {
         let is_sample = self.lease_uses.load(Relaxed) == 0;
         if is_sample {
-            self.lease_uses.store(LEASE_USES, Relaxed);
+            self.lease_uses.store(lease_uses(), Relaxed);
         }
         is_sample
     }
@@ -193,7 +193,7 @@ impl BiasOwner {
     unsafe fn end_leases(&self) {
         debug_assert!(self.in_op.load(Relaxed).is_null(), "the end of a turn inside a biased lock");
         self.leased.store(false, Relaxed);
-        self.lease_uses.store(LEASE_USES, Relaxed);
+        self.lease_uses.store(lease_uses(), Relaxed);
         let lease = self.lease.load(Relaxed).wrapping_add(NEXT);
         // Release: pairs with the Acquire in `has_ended`: what the worker did inside.
         self.lease.store(lease, ord(Release, "lease-release"));
@@ -336,9 +336,24 @@ pub fn pause(spins: &mut u32) {
     }
 }
 
+#[inline(always)]
+fn lease_uses() -> u32 {
+    #[cfg(loom)]
+    return if LONG_TURNS.get() { 1 } else { LEASE_USES };
+    #[cfg(not(loom))]
+    LEASE_USES
+}
+
 #[cfg(loom)]
 thread_local! {
+    static LONG_TURNS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     static REVOKES_ALL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// In a model: from now on each turn is a long one after one operation by a lease, or none is.
+#[cfg(loom)]
+pub fn set_long_turns(yes: bool) {
+    LONG_TURNS.set(yes);
 }
 
 /// In a model: from now on each eviction revokes all, or none.

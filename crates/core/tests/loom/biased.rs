@@ -5,7 +5,7 @@
 
 use super::{SCRIPT, Script};
 use loom::thread;
-use myriad_base::lock::bias_owner::{find, set_revoke_all};
+use myriad_base::lock::bias_owner::{find, set_long_turns, set_revoke_all};
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::lock::spin::SpinLock;
 use myriad_base::sys::cell::UnsafeCell;
@@ -28,6 +28,7 @@ impl World {
     /// in a row.
     fn new(bias: u16, threshold: u8) -> Arc<World> {
         set_revoke_all(false);
+        set_long_turns(false);
         Arc::new(World {
             locks: std::array::from_fn(|_| BiasedLock::biased_to(bias, threshold)),
             counts: std::array::from_fn(|_| UnsafeCell::new(0)),
@@ -148,6 +149,19 @@ fn lease_met_again() {
     w.count(1, 0);
     other.join().unwrap();
     w.assert_counts([4, 0]);
+}
+
+/// A turn lasts: the lock becomes biased within it, while another worker comes in.
+fn long_turn() {
+    let w = World::new(0, 0);
+    set_long_turns(true);
+    w.count(1, 0);
+    let other = with(&w, |w| w.count(2, 0));
+    w.count(1, 0);
+    w.count(1, 0);
+    w.count(1, 0);
+    other.join().unwrap();
+    w.assert_counts([5, 0]);
 }
 
 /// The lease goes to and fro.
@@ -308,6 +322,14 @@ pub static SCRIPTS: &[Script] = &[
         run: lease_met_again,
         owners: 2,
         bound: (Some(4), Some(6)),
+        mutants: &["revoke-no-heavy", "revoke-no-wait"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.long_turn",
+        run: long_turn,
+        owners: 2,
+        bound: (Some(3), Some(5)),
         mutants: &["revoke-no-heavy", "revoke-no-wait"],
         ..SCRIPT
     },
