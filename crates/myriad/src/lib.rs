@@ -66,8 +66,6 @@
 //!   task.
 //! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process,
 //!   and names the task.
-//!
-#![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
@@ -119,7 +117,3 @@ pub mod time {
 #[cfg(doctest)]
 #[doc = include_str!("../tests/type_rules.md")]
 mod _type_rules {}
-
-// The texts lie above this package, so a published one is built without them.
-#[cfg(all(any(doc, doctest), not(docsrs)))]
-pub mod _documentation;

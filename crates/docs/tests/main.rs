@@ -1,0 +1,1 @@
+//! What is checked of the texts beside their programs and links.
