@@ -5,31 +5,29 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 
-# Whatever is not `publish = false`. A working copy may have changes.
+rm -rf "$target"/package/myriad-*
+# Whatever is not `publish = false`; a working copy may have changes. What was packed stays unpacked in target/package.
 cargo publish --workspace --dry-run --allow-dirty
 
-program=$target/package-program
-rm -rf "$program"
-mkdir -p "$program/src"
+program=$(mktemp -d)
+trap 'rm -rf "$program"' EXIT
+mkdir "$program/src"
 cat >"$program/Cargo.toml" <<'TOML'
 [package]
 name = "outside"
 edition = "2024"
-[workspace]
 [dependencies]
 myriad-rt = "0.1"
 [patch.crates-io]
 TOML
 bad=0 packages=0
-for packed in "$target"/package/myriad-*.crate; do
-    full=$(basename "$packed" .crate)
-    name=${full%-*}
-    files=$(tar -tzf "$packed")
+for packed in "$target"/package/myriad-*/; do
+    full=$(basename "$packed")
     for file in LICENSE-MIT LICENSE-APACHE README.md; do
-        grep -qx "$full/$file" <<<"$files" || { echo "package.sh: $full has no $file" >&2; bad=1; }
+        [ -s "$packed$file" ] || { echo "package.sh: $full has no $file" >&2; bad=1; }
     done
-    tar -xzf "$packed" -C "$program"
-    echo "$name = { path = \"$full\" }" >>"$program/Cargo.toml"
+    cp -r "$packed" "$program/$full"
+    echo "${full%-*} = { path = \"$full\" }" >>"$program/Cargo.toml"
     packages=$((packages + 1))
 done
 [ "$bad" -eq 0 ] || exit 1
