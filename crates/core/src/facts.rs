@@ -23,7 +23,7 @@ const ARCHITECTURE: &str = "docs/dev/ARCHITECTURE.md";
 const DECISIONS: &str = "docs/dev/DECISIONS.md";
 const GLOSSARY: &str = "docs/dev/GLOSSARY.md";
 const PLATFORM: &str = "docs/PLATFORM.md";
-const RAYON: &str = "docs/RAYON.md";
+const RAYON: &str = "docs/dev/RAYON-INSIDE.md";
 const SOUNDNESS: &str = "docs/SOUNDNESS.md";
 const COMPARE: &str = "docs/COMPARE.md";
 /// The pages of `Builder` and of the facade.

@@ -32,7 +32,7 @@ impl Chance {
     }
 }
 
-/// Who may wait in the system for a task, which holds a worker. docs/RAYON.md says why there is no
+/// Who may wait in the system for a task, which holds a worker. docs/dev/RAYON-INSIDE.md says why there is no
 /// more in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
