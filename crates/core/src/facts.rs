@@ -123,7 +123,10 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
         (format!("{} to {}", bytes(LEAST_THREAD), bytes(MOST_STACK)), &[PLATFORM]),
         (format!("A fiber has {}, of which a task has at least half", bytes(DEFAULT_STACK)), &[TUNING]),
         (format!("a thread has {}, of which a task has at least a quarter", bytes(THREAD_STACK)), &[TUNING]),
-        (format!("A fiber has {} of stack by default, a thread {}", bytes(DEFAULT_STACK), bytes(THREAD_STACK)), &[MODES]),
+        (
+            format!("A fiber has {} of stack by default, a thread {}", bytes(DEFAULT_STACK), bytes(THREAD_STACK)),
+            &[MODES],
+        ),
         (format!("up to {EACH_MAX} stacks"), &[DECISIONS]),
         (format!("Stacks have {COLOURS} colours"), &[DECISIONS]),
         // How many.
