@@ -59,15 +59,15 @@
 //! - **Nobody is interrupted.** A loop that computes keeps its worker. Others take its unstarted
 //!   tasks and futures.
 //! - **Locks of std block the whole worker.** Do not wait (for a channel, a join, a time) while you
-//!   hold one: a task that wants the lock then blocks the worker that has to wake you. Use [`sync`],
-//!   which has the same names and suspends only the task.
+//!   hold one: a task that wants the lock then blocks the worker that has to wake you. Those of
+//!   [`sync`] have the same names, and suspend only the task.
 //! - **A panic** stops at the task and reaches whoever joins it. **A dropped handle** detaches its
 //!   task.
 //! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process,
 //!   and names the task.
 //!
-//! The repository has pages beside this one, from `docs/GETTING-STARTED.md` to `docs/ERRORS.md`. The
-//! package is `myriad-rt`, the library `myriad`.
+//! The repository has pages beside this one, from `docs/GETTING-STARTED.md` to `docs/ERRORS.md`.
+//! The package is `myriad-rt`, the library `myriad`.
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
