@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The behaviour tests once more, on what a poorer machine would have: see docs/PLATFORM.md.
+# The behaviour tests once more, on what a poorer machine would have: see docs/dev/FALLBACKS.md.
 # Arguments go to cargo: `scripts/fallbacks.sh --test tasks spawn::`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

@@ -58,7 +58,7 @@ else
     skipped+=("OpenBLAS 0.3.28 (scripts/install-openblas.sh)")
 fi
 
-# Both with rayon and tokio, nested at random: docs/RAYON.md, "The mix". (It names what it runs without. With the flags of rayon-test.sh,
+# Both with rayon and tokio, nested at random: docs/dev/RAYON-INSIDE.md, "The mix". (It names what it runs without. With the flags of rayon-test.sh,
 # which builds the same.)
 required=
 [ ${#skipped[@]} -gt 0 ] || required=required

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sorts and scans of many sizes, by Myriad and others, and the pictures of docs/PARALLEL.md.
+"""Sorts and scans of many sizes, by Myriad and others, and the pictures of docs/dev/FIGURES.md.
 
     scripts/plot_parallel.py [--myriad target/release/myriad] [--runs 5] [--data FILE] [--png DIR]
 

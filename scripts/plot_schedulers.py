@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the workloads of docs/SCHEDULERS.md under each policy, and draws its pictures.
+"""Runs the workloads of docs/dev/FIGURES.md under each policy, and draws its pictures.
 
     scripts/plot_schedulers.py [--myriad target/release/myriad] [--runs 5] [--data FILE] [--png DIR]
 
 Needs matplotlib (pip install matplotlib), and the command: cargo build --release -p myriad-cli. Writes docs/img/schedulers-*.svg,
 and with --png the same as PNG, to look at. --data keeps the runs, one JSON object a line; if the file is there already it is
-drawn, and nothing runs. Prints the table of docs/SCHEDULERS.md.
+drawn, and nothing runs. Prints the table of docs/dev/FIGURES.md.
 """
 
 import statistics

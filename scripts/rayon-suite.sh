@@ -3,19 +3,19 @@
 # published sources. Prints how many passed, and each test that did not, with the reason from crates/rayon-core/suite/not-passed.txt;
 # fails if one did not that is not there, if one is there that did, or if that list has become longer.
 #   scripts/rayon-suite.sh [threads|fibers]     the mode of the global pool; in fiber mode without the documentation tests
-#   MYRIAD_SUITES_WRITE=1                       writes the mode's column of the table in docs/RAYON.md, if all is as it should be
+#   MYRIAD_SUITES_WRITE=1                       writes the mode's column of the table in docs/dev/RAYON-INSIDE.md, if all is as it should be
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 mode=${1:-threads}
 
 rayon=1.12.0
 core=1.13.0
-# The two packages have so many tests in all: see docs/RAYON.md.
+# The two packages have so many tests in all: see docs/dev/RAYON-INSIDE.md.
 total=718
 # So many of them may be on the list. This number only shrinks.
 may_list=5
 suite=$PWD/crates/rayon-core/suite
-document=$PWD/docs/RAYON.md
+document=$PWD/docs/dev/RAYON-INSIDE.md
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}/rayon-suite")
 # One build for both modes; see `are_fibers_asked_for` in crates/rayon-core/src/global.rs.
 export RUSTFLAGS="${RUSTFLAGS:-} --cfg rayon_on_fibers"

@@ -8,7 +8,7 @@
 #   MYRIAD_SUITES_JOBS      how many run at a time (4 for each processor: most of them sleep)
 #   MYRIAD_SUITES_CALLERS   the callers (plain threads fibers)
 #   MYRIAD_SUITES_RAYON     the modes of rayon's suite (threads fibers)
-#   MYRIAD_SUITES_WRITE=1   writes the table into suites/README.md, and rayon's also into docs/RAYON.md, if nothing has failed
+#   MYRIAD_SUITES_WRITE=1   writes the table into suites/README.md, and rayon's also into docs/dev/RAYON-INSIDE.md, if nothing has failed
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

@@ -18,13 +18,15 @@ use myriad_base::sys::map::EACH_MAX;
 use myriad_base::wheel::LEVELS;
 use std::path::Path;
 
-const README: &str = "README.md";
 const ARCHITECTURE: &str = "docs/dev/ARCHITECTURE.md";
 const DECISIONS: &str = "docs/dev/DECISIONS.md";
 const GLOSSARY: &str = "docs/dev/GLOSSARY.md";
 const PLATFORM: &str = "docs/PLATFORM.md";
-const RAYON: &str = "docs/RAYON.md";
+const RAYON: &str = "docs/dev/RAYON-INSIDE.md";
 const SOUNDNESS: &str = "docs/SOUNDNESS.md";
+const MODES: &str = "docs/MODES.md";
+const TUNING: &str = "docs/TUNING.md";
+const DEBUGGING: &str = "docs/DEBUGGING.md";
 const COMPARE: &str = "docs/COMPARE.md";
 /// The pages of `Builder` and of the facade.
 const BUILDER: &str = "crates/core/src/runtime/builder.rs";
@@ -72,7 +74,10 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
     assert_eq!(grace::STEPS, 50, "documents say `fifty waits`");
     vec![
         // Turns, ticks, the budget.
-        (format!("at each {} failure", ordinal(BUDGET)), &[README]),
+        (format!("at each {} failure", ordinal(BUDGET)), &[MODES, TUNING]),
+        (format!("after {BUDGET} operations on channels and locks"), &[TUNING]),
+        (format!("in threads mode: after {THREAD_BUDGET}"), &[TUNING]),
+        (format!("Each {} operation of a task", ordinal(BUDGET)), &[MODES]),
         (format!("each {} operation of a task", ordinal(BUDGET)), &[SOUNDNESS]),
         (format!("each {} operation of a closure that has waited", ordinal(THREAD_BUDGET)), &[SOUNDNESS]),
         (format!("after {BUDGET} operations"), &[ARCHITECTURE]),
@@ -87,19 +92,21 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
         (format!("after {} interactive tasks", priority::IN_A_ROW), &[DECISIONS]),
         ("every fourth tick".into(), &[DECISIONS]),
         // Stuck workers and spares.
-        (format!("held for more than {ms} ms"), &[README]),
+        (format!("held for more than {ms} ms"), &[MODES]),
+        (format!("kept it for more than {ms} ms"), &[DEBUGGING]),
         (format!("looks every {ms} ms"), &[ARCHITECTURE]),
         (format!("come to its loop for {ms} ms"), &[GLOSSARY]),
-        (format!("after some {ms} ms"), &[SOUNDNESS, RAYON, COMPARE]),
+        (format!("after some {ms} ms"), &[SOUNDNESS, RAYON, COMPARE, TUNING]),
         ("stuck after a second".into(), &[ARCHITECTURE]),
         ("the next after a second".into(), &[DECISIONS]),
         (format!("stuck for {} s", CALM_AFTER.as_secs_f64()), &[ARCHITECTURE]),
         (format!("up to {SPARES} spares by default"), &[ARCHITECTURE]),
         (format!("(default {SPARES};"), &[BUILDER]),
+        (format!("`Builder::spare_workers(n)` | {SPARES} |"), &[TUNING]),
         // Idle workers.
         (format!("finds nothing for {SPIN_US} µs"), &[ARCHITECTURE]),
         (format!("after {FORCE_US} µs the thief *forces* a steal"), &[ARCHITECTURE]),
-        (format!("by force after some {FORCE_US} µs"), &[README]),
+        (format!("by force after some {FORCE_US} µs"), &[MODES]),
         (format!("{} times the time of its last fence", word(FORCE_PAUSE as usize)), &[DECISIONS]),
         (format!("yields its processor up to {YIELDS} times"), &[DECISIONS]),
         ("fifty waits of a millisecond".into(), &[DECISIONS]),
@@ -114,6 +121,12 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
         (format!("{}, of which a task has at least a quarter", bytes(THREAD_STACK)), &[PLATFORM]),
         (format!("{} to {}", bytes(LEAST_FIBER), bytes(MOST_STACK)), &[PLATFORM]),
         (format!("{} to {}", bytes(LEAST_THREAD), bytes(MOST_STACK)), &[PLATFORM]),
+        (format!("A fiber has {}, of which a task has at least half", bytes(DEFAULT_STACK)), &[TUNING]),
+        (format!("a thread has {}, of which a task has at least a quarter", bytes(THREAD_STACK)), &[TUNING]),
+        (
+            format!("A fiber has {} of stack by default, a thread {}", bytes(DEFAULT_STACK), bytes(THREAD_STACK)),
+            &[MODES],
+        ),
         (format!("up to {EACH_MAX} stacks"), &[DECISIONS]),
         (format!("Stacks have {COLOURS} colours"), &[DECISIONS]),
         // How many.

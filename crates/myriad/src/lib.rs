@@ -34,9 +34,8 @@
 //! | [`par`] | parallel loops, maps, reductions, prefix scans, sorts |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
-//! | [`select!`](crate::select!), [`Select`](select::Select) | waiting for several of all that |
-//! | [`sync`] | locks that suspend: `Mutex`, `RwLock`, `Condvar`, `Semaphore`, `OnceLock` and others |
-//! | [`time`] | sleeping, as a call and as a future |
+//! | [`select!`](crate::select!), [`Select`](select::Select) | wait for the first of several operations |
+//! | [`time`] | sleeps and time limits, as calls and as futures |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
 //! | [`task`], [`task_local!`] | names, numbers; task-locals; scoped values that children inherit; [`yield_now`] |
 //! | [`rng`](rng()) | random numbers that do not depend on the schedule |
@@ -55,19 +54,20 @@
 //! # What to know first
 //!
 //! - **A task that has blocked goes on on the same OS thread**; one that has not begun may run on
-//!   any worker. So a blocked task may hold an `Rc` or a guard. If its worker computes, it waits
-//!   for that. Futures move freely between workers.
+//!   any worker. So a blocked task may hold an `Rc` or a guard. If another task keeps that thread
+//!   busy, it has to wait until the thread is free. Futures move freely between workers.
 //! - **Nobody is interrupted.** A loop that computes keeps its worker. Others take its unstarted
 //!   tasks and futures.
-//! - **Locks of std know nothing of tasks.** Do not wait (for a channel, a join, a time) while you
-//!   hold one: a task that wants it then blocks the worker that has to wake you. Those of [`sync`]
-//!   have the same names, and know.
+//! - **Locks of std block the whole worker.** Do not wait (for a channel, a join, a time) while you
+//!   hold one: a task that wants the lock then blocks the worker that has to wake you. Those of
+//!   [`sync`] have the same names, and suspend only the task.
 //! - **A panic** stops at the task and reaches whoever joins it. **A dropped handle** detaches its
 //!   task.
 //! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process,
 //!   and names the task.
 //!
-#![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
+//! The repository has pages beside this one, from `docs/GETTING-STARTED.md` to `docs/ERRORS.md`.
+//! The package is `myriad-rt`, the library `myriad`.
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
@@ -119,7 +119,3 @@ pub mod time {
 #[cfg(doctest)]
 #[doc = include_str!("../tests/type_rules.md")]
 mod _type_rules {}
-
-// The texts lie above this package, so a published one is built without them.
-#[cfg(all(any(doc, doctest), not(docsrs)))]
-pub mod _documentation;

@@ -1,4 +1,4 @@
-//! Boost.Fiber, row by row (B1 to B22 of `docs/FEATURES.md`), written anew from its behaviour:
+//! Boost.Fiber, row by row (B1 to B22 of `docs/dev/FEATURES.md`), written anew from its behaviour:
 //! fibers, channels, futures, and its recipes for the first and for all of several.
 
 use crate::channel_common::*;

@@ -1,4 +1,4 @@
-//! core.async's channels, row by row (A1 to A16 of `docs/FEATURES.md`), written anew from their
+//! core.async's channels, row by row (A1 to A16 of `docs/dev/FEATURES.md`), written anew from their
 //! behaviour. What is different here on purpose is tested as it is here. (`alts!` and `timeout` are
 //! in `select_semantics.rs`, buffers that drop and promises in `channel_kinds.rs`.)
 

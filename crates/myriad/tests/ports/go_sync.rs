@@ -1,5 +1,5 @@
 //! Go's `sync` and `x/sync/semaphore`: their tests of behaviour, written anew (G7 to G9, G12 of
-//! `docs/FEATURES.md`).
+//! `docs/dev/FEATURES.md`).
 
 use crate::lock_common::*;
 use myriad::channel::{TryRecvError, bounded, rendezvous, unbounded};

@@ -1,6 +1,6 @@
-//! Julia's tasks, channels and conditions, row by row (J6 to J41 of `docs/FEATURES.md`), written
-//! anew from their behaviour: what no other test shows. Where Julia differs the test shows what is
-//! here, or how it is written here.
+//! Julia's tasks, channels and conditions, row by row (J6 to J41 of `docs/dev/FEATURES.md`),
+//! written anew from their behaviour: what no other test shows. Where Julia differs the test shows
+//! what is here, or how it is written here.
 
 use crate::channel_common::*;
 use myriad::channel::*;

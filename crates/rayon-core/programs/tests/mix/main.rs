@@ -3,8 +3,8 @@
 //! Each round makes trees by chance and computes them, one on a plain thread, one in a task, one in
 //! a job of rayon. A node is a way to compute its children (`kinds.rs`), each has a known value,
 //! and all have to end. There is a process for each mode and number of workers; in it a watchdog
-//! names what hangs, with the command that repeats the round. docs/RAYON.md, "The mix", says what
-//! is left out, and how many threads there may be.
+//! names what hangs, with the command that repeats the round. docs/dev/RAYON-INSIDE.md, "The mix",
+//! says what is left out, and how many threads there may be.
 //!
 //! ```text
 //! cargo test -p rayon-programs --test mix        each configuration, 1 s (MYRIAD_MIX_SECONDS / 4)

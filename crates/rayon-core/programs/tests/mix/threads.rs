@@ -1,4 +1,5 @@
-//! How many threads of the system there are, and how many there may be: docs/RAYON.md, "The mix".
+//! How many threads of the system there are, and how many there may be:
+//! docs/dev/RAYON-INSIDE.md, "The mix".
 
 use crate::foreign::{GANG, PARTS};
 use crate::kinds::{Kind, TOKIO_WORKERS};

@@ -32,8 +32,8 @@ impl Chance {
     }
 }
 
-/// Who may wait in the system for a task, which holds a worker. docs/RAYON.md says why there is no
-/// more in one round.
+/// Who may wait in the system for a task, which holds a worker. docs/dev/RAYON-INSIDE.md says why
+/// there is no more in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
     /// Tasks and jobs; and threads that are no workers do not call rayon.

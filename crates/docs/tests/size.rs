@@ -1,0 +1,58 @@
+//! The documents for users stay short, and the numbers in them true.
+
+use crate::support::{files, read, root};
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// The most words of all documents for users: README and docs, without what is for developers, the
+/// argument about soundness, and the report of measurements.
+const WORDS: usize = 15_000;
+const LINES_OF_README: usize = 250;
+
+#[test]
+fn documents_are_short() {
+    let mut texts = vec![("README.md".to_owned(), read("README.md"))];
+    for path in files(&root().join("docs"), "md", false) {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if !["SOUNDNESS.md", "BENCHMARKS.md"].contains(&name.as_str()) {
+            texts.push((name, read(&path)));
+        }
+    }
+    let lines = texts[0].1.lines().count();
+    assert!(lines <= LINES_OF_README, "README.md has {lines} lines, the most is {LINES_OF_README}");
+    let words = |text: &str| text.split_whitespace().count();
+    let all: usize = texts.iter().map(|(_, text)| words(text)).sum();
+    let each: Vec<_> = texts.iter().map(|(name, text)| format!("{name} {}", words(text))).collect();
+    assert!(all <= WORDS, "the documents have {all} words, the most is {WORDS}: {}", each.join(", "));
+}
+
+/// README says on which packages of others the library depends.
+#[test]
+fn readme_names_the_dependencies() {
+    let tree = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "-p",
+            "myriad-rt",
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--locked",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let packages: BTreeSet<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    let foreign: Vec<_> = packages.iter().filter(|name| !name.starts_with("myriad")).copied().collect();
+    assert!(packages.contains("myriad-core"), "cargo tree told nothing:\n{tree}");
+    assert_eq!(foreign, ["futures-core", "futures-sink", "libc"], "then README.md says something else");
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let said =
+        "**Dependencies** of the library: `libc` on unixes, and the traits of `futures-core` and `futures-sink`.";
+    assert!(readme.contains(said), "README.md has to say: {said}");
+}
