@@ -15,8 +15,6 @@ use std::time::Duration;
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, ours, peer};
 use crate::params::Params;
 use crate::record::{Failure, Outcome};
-#[cfg(any(feature = "ours", feature = "peers"))]
-use crate::sample;
 
 pub(crate) mod alltoall;
 pub(crate) mod hub;
