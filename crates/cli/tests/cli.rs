@@ -249,6 +249,17 @@ fn every_workload_is_tested_above() {
 }
 
 #[test]
+fn documents_have_each_workload() {
+    let page = include_str!("../../../docs/BENCHMARKS.md");
+    for w in workloads() {
+        let names_it = |row: &str| row.starts_with("| `") && row.contains(&format!("`{}`", w.name));
+        assert!(page.lines().any(names_it), "docs/BENCHMARKS.md has no row for {}", w.name);
+    }
+    let count = format!("`bench` runs {} workloads", workloads().len());
+    assert!(include_str!("../../../CHANGELOG.md").contains(&count), "CHANGELOG.md does not say: {count}");
+}
+
+#[test]
 fn json_is_one_object_a_line_and_the_table_is_not_there() {
     let out = myriad(&["bench", "threads", "--n", "10", "--runs", "2", "--workers", "1", "--system", "std", "--json"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
