@@ -68,7 +68,8 @@ fn check_one(p: &Params) {
     assert_eq!(record.get("background_per_second").is_some(), beside, "{record}");
 }
 
-/// Every run of `workload` that this build can do, with one worker and with two. Several runs at a time: some of them wait most of their time.
+/// Every run of `workload` that this build can do, with one worker and with two. Several runs at a
+/// time: some of them wait most of their time.
 fn check_all(workload: &str) {
     const AT_ONCE: usize = 4;
     let w = myriad_bench::workload(workload).expect("it is in the table");

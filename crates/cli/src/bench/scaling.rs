@@ -1,4 +1,5 @@
-//! `myriad bench --scaling`: how each workload in which tasks talk counts with 1, 2 and all workers.
+//! `myriad bench --scaling`: how each workload in which tasks talk counts with 1, 2 and all
+//! workers.
 //!
 //! One row for a workload and form, one line in it for a system, as in the other table; but the
 //! numbers of workers stand beside each other, and what is compared is a system with itself.
