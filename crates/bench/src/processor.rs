@@ -1,16 +1,17 @@
 //! Processor time: what the process has used, user and system, on all its threads. Nothing is known
 //! outside of unix.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::cell::Cell;
 use std::time::Duration;
 
-/// Nanoseconds that [`untimed`] took.
-static UNTIMED: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// What [`untimed`] took, of the thread that measures: tests do so on several threads.
+    static UNTIMED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
 
-/// What the process has used so far, without what [`untimed`] took.
+/// What the process has used so far, without what [`untimed`] took on this thread.
 pub(crate) fn time() -> Option<Duration> {
-    // Relaxed: the thread that measures is the one that calls `untimed`.
-    used().map(|used| used.saturating_sub(Duration::from_nanos(UNTIMED.load(Relaxed))))
+    Some(used()?.saturating_sub(UNTIMED.get()))
 }
 
 /// What was used since `before`, which is an earlier [`time`].
@@ -18,12 +19,12 @@ pub(crate) fn since(before: Option<Duration>) -> Option<Duration> {
     Some(time()?.saturating_sub(before?))
 }
 
-/// Calls `f`, whose processor time does not count: it makes the input, or checks the answer.
+/// Calls `f`, whose processor time does not count: it makes the input, or checks the answer. To be
+/// called on the thread that measures, which a closure of any system here stays on.
 pub(crate) fn untimed<T>(f: impl FnOnce() -> T) -> T {
     let before = time();
     let value = f();
-    let nanos = since(before).map_or(0, |used| used.as_nanos() as u64);
-    UNTIMED.fetch_add(nanos, Relaxed);
+    UNTIMED.set(UNTIMED.get() + since(before).unwrap_or_default());
     value
 }
 
@@ -57,9 +58,8 @@ mod test {
         burn(much);
         let one = since(before).expect("this is unix");
         assert!(one >= much, "{one:?}");
-        // Other tests of this process may use some: less than what is burnt here.
-        let before = time();
-        let all = used();
+        // Other tests of this process use some too: in both.
+        let (all, before) = (used(), time());
         untimed(|| burn(10 * much));
         let (counted, used) = (since(before).expect("this is unix"), used().expect("it is") - all.expect("it is"));
         assert!(used >= 10 * much && counted <= used - 10 * much, "{counted:?} of {used:?}");

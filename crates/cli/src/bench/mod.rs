@@ -81,7 +81,7 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
         print_line(&render(&summaries, Style::of_stdout()));
         if left_out > 0 {
             print_line(&format!(
-                "{left_out} of {total} runs were left out, to keep to a minute: `myriad bench WORKLOAD` does all"
+                "{left_out} of {total} runs were left out, to keep to a minute: `bench WORKLOAD` does all"
             ));
         }
     }
