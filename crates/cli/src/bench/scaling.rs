@@ -9,7 +9,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 
 use super::plan::{Group, pool};
 use super::summary::{Medians, Summary};
-use super::table::{Footnotes, right, shown_range, tighten};
+use super::table::{Footnotes, broken, right, shown_range, tighten};
 use crate::style::{Style, digits, thousands};
 
 /// What is shown if no workload is named: with its form.
@@ -81,8 +81,8 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
                 .zip(&mut columns)
                 .for_each(|(c, to)| to.push(c));
         }
-        let (name, form) = title(same[0].group);
-        let title = format!("{}\n{}", style.bold(name), form.replace('-', "-\n"));
+        let (name, _) = title(same[0].group);
+        let title = format!("{}\n{}", style.bold(name), broken(same[0].group.form));
         let mut cells = vec![comfy_table::Cell::new(title), comfy_table::Cell::new(columns[0].join("\n"))];
         cells.extend(columns[1..].iter().map(|lines| right(lines)));
         table.add_row(cells);

@@ -6,7 +6,7 @@
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use myriad_bench::{OURS, Policy, Record, Unit};
+use myriad_bench::{Form, OURS, Policy, Record, Unit};
 
 use super::plan::pool;
 use super::summary::{Medians, Summary};
@@ -37,7 +37,7 @@ impl Footnotes {
             self.texts.push(text);
             self.texts.len() - 1
         });
-        format!(" [{}]", at + 1)
+        format!("[{}]", at + 1)
     }
 
     /// All of them, each on a line of its own.
@@ -52,7 +52,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     let mut notes = Footnotes::default();
     let groups: Vec<_> = summaries.iter().map(|s| lines(s, style, &mut notes)).collect();
     let memory = groups.iter().any(|g| g.memory.iter().any(|m| !m.is_empty()));
-    let mut header = vec!["workload", "system", "time", "min–max", "cpus", "peer / ours"];
+    let mut header = vec!["workload", "system", "time", "min–max", "cpus", "ratio"];
     if memory {
         header.push("memory");
     }
@@ -76,7 +76,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     }
     tighten(&mut table);
     let mut text = table.to_string();
-    text += "\nmin–max: of all repeats; cpus: how many processors were in use on average.";
+    text += "\nmin–max: of all repeats; cpus: processors in use on average; ratio: peer / ours.";
     if groups.iter().any(|g| g.splits) {
         text += "\n(…) stands apart: a splitter makes a task only when a worker is idle, or none\n(serial), not one for every node.";
     }
@@ -100,7 +100,12 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
     let sizes = super::sizes(&group.runs[0], group.workload.takes);
     let sizes: Vec<_> = sizes.lines().map(|line| style.dim(line)).collect();
     let name = style.bold(group.workload.name);
-    format!("{name}\n{}\n{}\n{}", group.form.name, pool(group.workers), sizes.join("\n"))
+    format!("{name}\n{}\n{}\n{}", broken(group.form), pool(group.workers), sizes.join("\n"))
+}
+
+/// The name of a form, in lines that are short.
+pub(super) fn broken(form: &Form) -> String {
+    form.name.replace('-', "-\n")
 }
 
 fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
@@ -214,7 +219,7 @@ mod test {
         s.add(0, record(&group, 0, 100.0));
         s.add(1, Record::failed(&group.runs[1], "cannot: too many threads".into()));
         let text = render(&[s], Style::PLAIN);
-        assert!(text.contains("cannot [2]") && text.contains("[2] pthread: too many threads"), "{text}");
+        assert!(text.contains("cannot[2]") && text.contains("[2] pthread: too many threads"), "{text}");
     }
 
     #[test]
