@@ -53,25 +53,31 @@ impl Load {
         !self.stop.load(Relaxed)
     }
 
+    /// Waits until so many tasks have ended.
+    fn wait_for(&self, done: u64) -> Result<(), Failure> {
+        let begin = Instant::now();
+        while self.done.load(Relaxed) < done {
+            if begin.elapsed() > Duration::from_secs(10) {
+                return Err(Failure::Wrong("the background tasks do not get on: the workers are not busy".into()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     /// Calls `f` when all workers are busy, and stops the tasks after it. What `f` measured is
     /// given back with the rate of the background's tasks meanwhile.
     pub(crate) fn beside(&self, f: impl FnOnce() -> Result<Measured, Failure>) -> Result<Measured, Failure> {
-        let begin = Instant::now();
-        while self.done.load(Relaxed) < 10 * self.tasks as u64 {
-            std::thread::sleep(Duration::from_millis(1));
-            if begin.elapsed() > Duration::from_secs(10) {
-                return Err(Failure::Wrong("the background tasks do not get on".into()));
-            }
-        }
+        self.wait_for(10 * self.tasks as u64)?;
         let (begin, before, used) = (Instant::now(), self.done.load(Relaxed), processor::time());
         let measured = f();
+        // What is shorter than one of the tasks says nothing about their rate.
+        let busy = self.wait_for(before + 1);
         let (time, done, used) = (begin.elapsed(), self.done.load(Relaxed) - before, processor::since(used));
         self.stop.store(true, Relaxed);
         let measured = measured?;
+        busy?;
         Failure::check(self.wrong.load(Relaxed), 0)?;
-        if done == 0 {
-            return Err(Failure::Wrong("no background task ran: the workers were not busy".into()));
-        }
         let rate = done as f64 / time.as_secs_f64();
         let note = measured.note.iter().map(|note| format!("{note}, ")).collect::<String>();
         let note = Some(format!("{note}{rate:.0} background tasks a second meanwhile"));
