@@ -4,6 +4,7 @@
 //! ```text
 //! src/<workload>/mod.rs        what the workload is, and the table of its forms and systems
 //! src/<workload>/<system>.rs   the program of one system
+//! src/talk/                    workloads written once, over what the systems have in common
 //! src/host/<system>.rs         how that system's workers are started
 //! ```
 //!
@@ -32,13 +33,16 @@ mod host;
 mod limits;
 #[cfg(feature = "ours")]
 mod live;
+mod load;
 mod memory;
 mod params;
 mod payload;
+mod processor;
 mod record;
 mod sample;
 mod together;
 
+mod calls;
 mod cancel;
 mod chain;
 mod fib;
@@ -55,6 +59,7 @@ mod select;
 mod sieve;
 mod skynet;
 mod sum;
+mod talk;
 mod threads;
 mod timers;
 
@@ -63,7 +68,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 18] = [
+static WORKLOADS: [&Workload; 24] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -75,11 +80,17 @@ static WORKLOADS: [&Workload; 18] = [
     &sum::WORKLOAD,
     &pingpong::WORKLOAD,
     &sieve::WORKLOAD,
+    &talk::pairs::WORKLOAD,
+    &talk::hub::WORKLOAD,
+    &talk::pipeline::WORKLOAD,
+    &talk::tree::WORKLOAD,
+    &talk::alltoall::WORKLOAD,
     &idle::WORKLOAD,
     &lock::WORKLOAD,
     &select::WORKLOAD,
     &mutex::WORKLOAD,
     &interactive::WORKLOAD,
+    &calls::WORKLOAD,
     &timers::WORKLOAD,
     &cancel::WORKLOAD,
 ];

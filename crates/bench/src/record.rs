@@ -12,20 +12,39 @@ use crate::params::{Mode, Params, Payload, Policy};
 pub(crate) type Outcome = Result<Measured, Failure>;
 
 /// A run with the right answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     /// Operations done in the time.
     pub(crate) ops: u64,
     /// The median time of the repeats.
     pub(crate) time: Duration,
+    /// The shortest and the longest time of the repeats.
+    pub(crate) range: (Duration, Duration),
     /// How many times it was measured inside the process.
     pub(crate) repeats: u32,
+    /// How many processors the process used on average, while it measured.
+    pub(crate) processors: Option<f64>,
+    /// Tasks that the workers ended in a second beside what was measured, where there were such.
+    pub(crate) background_per_second: Option<f64>,
     /// Memory growth for each task, where tasks pile up.
     pub(crate) bytes_per_task: Option<f64>,
     /// The most tasks that were alive at a time, where they were counted.
     pub(crate) most_alive: Option<u64>,
     /// Something a reader of the number must know.
     pub(crate) note: Option<String>,
+}
+
+impl Measured {
+    /// `ops` operations, measured once.
+    pub(crate) fn once(ops: u64, time: Duration) -> Self {
+        Measured { ops, time, range: (time, time), repeats: 1, ..Measured::default() }
+    }
+
+    /// The same, when the process has used so much processor time `meanwhile`.
+    pub(crate) fn with_processors(mut self, used: Option<Duration>, meanwhile: Duration) -> Self {
+        self.processors = used.map(|used| used.as_secs_f64() / meanwhile.as_secs_f64().max(1e-9));
+        self
+    }
 }
 
 /// A run without a right answer.
@@ -75,6 +94,17 @@ pub struct Record {
     pub ops: u64,
     /// Time of the whole: the median, when it was repeated.
     pub seconds: f64,
+    /// The shortest time of the whole, when it was repeated.
+    #[serde(default)]
+    pub seconds_min: f64,
+    /// The longest time of the whole, when it was repeated.
+    #[serde(default)]
+    pub seconds_max: f64,
+    /// Processor time for `seconds`, user and system, of all threads of the process: what it used
+    /// while it measured is divided among the repeats as their times are. What a repeat does
+    /// outside of its time is in it.
+    #[serde(default)]
+    pub cpu_seconds: Option<f64>,
     /// Nanoseconds for each operation.
     pub ns_per_op: f64,
     /// Memory for each waiting task, where tasks pile up.
@@ -82,6 +112,9 @@ pub struct Record {
     /// The most tasks that were alive at a time, where they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_alive: Option<u64>,
+    /// Tasks that the workers ended in a second beside what was measured, where there were such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_per_second: Option<f64>,
     /// The most memory the process ever had.
     pub max_rss_bytes: Option<u64>,
     /// How many times it was measured inside the process.
@@ -123,6 +156,9 @@ impl Record {
             Ok(m) => {
                 record.ops = m.ops;
                 record.seconds = m.time.as_secs_f64();
+                (record.seconds_min, record.seconds_max) = (m.range.0.as_secs_f64(), m.range.1.as_secs_f64());
+                record.cpu_seconds = m.processors.map(|processors| processors * record.seconds);
+                record.background_per_second = m.background_per_second;
                 record.ns_per_op = m.time.as_secs_f64() * 1e9 / m.ops.max(1) as f64;
                 record.bytes_per_task = m.bytes_per_task;
                 record.repeats = m.repeats;
@@ -154,9 +190,13 @@ impl Record {
             },
             ops: 0,
             seconds: 0.0,
+            seconds_min: 0.0,
+            seconds_max: 0.0,
+            cpu_seconds: None,
             ns_per_op: 0.0,
             bytes_per_task: None,
             most_alive: None,
+            background_per_second: None,
             max_rss_bytes: None,
             repeats: 0,
             ok: false,

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::memory::Memory;
+use crate::processor;
 use crate::record::{Failure, Measured, Outcome};
 
 /// Repeats stop when they have taken this long together…
@@ -20,33 +21,33 @@ pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>
     let begin = Instant::now();
     once()?;
     let least = if begin.elapsed() > LONG { 1 } else { LEAST };
-    let begin = Instant::now();
-    let mut times = Vec::new();
+    let (begin, before) = (Instant::now(), processor::time());
+    let mut times: Vec<Duration> = Vec::new();
     while times.len() < least || (least > 1 && begin.elapsed() < BUDGET && times.len() < MOST) {
         times.push(once()?);
     }
-    Ok(Measured {
-        ops,
+    let used = processor::since(before);
+    times.sort_unstable();
+    let measured = Measured {
+        range: (times[0], times[times.len() - 1]),
         repeats: times.len() as u32,
-        time: median(times),
-        bytes_per_task: None,
-        most_alive: None,
-        note: None,
-    })
+        ..Measured::once(ops, median(&times))
+    };
+    Ok(measured.with_processors(used, times.iter().sum()))
 }
 
 /// Runs `once` a single time in this fresh process, and reports by how much the memory grew at the
 /// peak for each of `tasks` tasks that pile up in it.
 pub(crate) fn fresh(ops: u64, tasks: u64, once: impl FnOnce() -> Result<Duration, Failure>) -> Outcome {
-    let before = Memory::now();
+    let (before, processors) = (Memory::now(), processor::time());
     let time = once()?;
+    let used = processor::since(processors);
     let bytes_per_task = Memory::peak_growth(before, tasks);
-    Ok(Measured { ops, repeats: 1, time, bytes_per_task, most_alive: None, note: None })
+    Ok(Measured { bytes_per_task, ..Measured::once(ops, time) }.with_processors(used, time))
 }
 
-/// The middle one, or the mean of the middle two.
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
+/// The middle one of sorted times, or the mean of the middle two.
+fn median(times: &[Duration]) -> Duration {
     let mid = times.len() / 2;
     if times.len() % 2 == 1 { times[mid] } else { (times[mid - 1] + times[mid]) / 2 }
 }
@@ -57,9 +58,9 @@ mod test {
 
     #[test]
     fn the_median_is_the_middle() {
-        let ms = |v: &[u64]| median(v.iter().map(|&m| Duration::from_millis(m)).collect()).as_millis();
-        assert_eq!(ms(&[9, 1, 5]), 5);
-        assert_eq!(ms(&[9, 1, 5, 7]), 6);
+        let ms = |v: &[u64]| median(&v.iter().map(|&m| Duration::from_millis(m)).collect::<Vec<_>>()).as_millis();
+        assert_eq!(ms(&[1, 5, 9]), 5);
+        assert_eq!(ms(&[1, 5, 7, 9]), 6);
     }
 
     #[test]
@@ -67,6 +68,8 @@ mod test {
         let mut times = [100, 1, 2, 3].map(Duration::from_millis).into_iter().cycle();
         let measured = warm(1, || Ok(times.next().expect("endless"))).expect("it never fails");
         assert!(measured.repeats >= 3, "{measured:?}");
+        assert_eq!(measured.range, (Duration::from_millis(1), Duration::from_millis(100)));
+        assert_eq!(measured.processors.is_some(), cfg!(unix));
         assert!(warm(1, || Failure::check(1, 2).map(|()| Duration::ZERO)).is_err());
     }
 }

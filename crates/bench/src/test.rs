@@ -49,6 +49,11 @@ fn each_refusal_is_one_line_that_lists_what_is_possible() {
     assert!(error(Params { workers: 2, ..params("chain", "future", "tokio-current") }).contains("exactly 1"));
     assert!(error(Params { payload: Payload::Moved20, ..params("chain", "future", "tokio") }).contains("only relay"));
     assert!(error(Params { n: 30, ..params("skynet", "join", "tokio") }).contains("power of 10"));
+    let pattern = |name, n, m| Params { n, m, ..params(name, "future", "tokio") };
+    assert!(error(pattern("tree", 30, 1)).contains("power of two"));
+    assert!(error(pattern("pairs", 1, 0)).contains("at least 1"));
+    assert!(error(pattern("hub", 1 << 30, 1 << 30)).contains("at most"));
+    assert!(error(pattern("alltoall", 1, 1)).contains("at least 2"));
 }
 
 #[test]
@@ -65,6 +70,9 @@ fn a_record_has_the_published_keys() {
         "params",
         "ops",
         "seconds",
+        "seconds_min",
+        "seconds_max",
+        "cpu_seconds",
         "ns_per_op",
         "bytes_per_task",
         "max_rss_bytes",

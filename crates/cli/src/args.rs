@@ -17,6 +17,7 @@ Examples:
   myriad bench skynet --form join --full    at its published size (takes longer)
   myriad bench relay --n 2000 --m 2000 --buffer 0 --system myriad,tokio-kanal
   myriad bench chain --mode threads --n 1000
+  myriad bench --scaling                    1, 2 and all workers beside each other
   myriad bench --json > runs.jsonl          every run as one JSON object a line
   myriad doctor                             what the engine found on this machine";
 
@@ -88,7 +89,7 @@ pub(crate) struct BenchOptions {
     /// The size of the workload
     #[arg(long)]
     pub(crate) n: Option<u64>,
-    /// The number of relays of `relay`
+    /// The second size of the workload, where it has one
     #[arg(long)]
     pub(crate) m: Option<u64>,
     /// The messages of `relay`: int, moved20 or shared20 [default: int]
@@ -97,6 +98,10 @@ pub(crate) struct BenchOptions {
     /// Slots of each channel of `relay` and `lock`: a number, or `unbounded`
     #[arg(long, value_name = "SLOTS", value_parser = parse_buffer)]
     pub(crate) buffer: Option<Buffer>,
+    /// Show 1, 2 and all workers beside each other: how much faster a system is with more, and
+    /// what that costs in processor time. Without a workload, those in which tasks talk
+    #[arg(long)]
+    pub(crate) scaling: bool,
     /// The published sizes, which may take minutes
     #[arg(long)]
     pub(crate) full: bool,
@@ -131,6 +136,7 @@ impl Default for BenchOptions {
             m: None,
             payload: None,
             buffer: None,
+            scaling: false,
             full: false,
             runs: RUNS,
             timeout: TIMEOUT,

@@ -13,6 +13,8 @@ Examples:
   myriad bench                              all workloads, with 1 worker and with all cores
   myriad bench chain --n 1000000 --system myriad,tokio --workers 2
   myriad bench relay --payload moved20 --buffer 1000
+  myriad bench --scaling                    1, 2 and all workers beside each other
+  myriad bench pairs --scaling --workers 1,2,4
   myriad bench fib --full --runs 5";
 
 /// The text.

@@ -3,19 +3,22 @@
 //!
 //! ```text
 //! args.rs      what can be asked on the command line
-//! bench/       plan (options → runs) → child (a run in a fresh process) → summary (medians) → table
+//! bench/       plan (options → runs) → child (a run in a fresh process) → summary (medians) → table,
+//!              or scaling (1, 2 and all workers beside each other)
 //! doctor/      what was found on this machine
 //! help.rs      the list of workloads in the help
+//! interrupt.rs Ctrl-C
 //! style.rs     colours, and numbers for people
 //! ```
 //!
 //! Exit status: 0 when all went well, 1 when a run failed or gave a wrong answer, 2 when the
-//! command line makes no sense.
+//! command line makes no sense, 130 when Ctrl-C ended the runs.
 
 mod args;
 mod bench;
 mod doctor;
 mod help;
+mod interrupt;
 mod style;
 
 use std::io::Write;

@@ -1,6 +1,7 @@
 //! The command from outside: every workload, form and system at a tiny size, and what is refused.
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use myriad_bench::{Mode, Params, workloads};
@@ -12,6 +13,9 @@ fn tiny(p: &mut Params) {
         "skynet" => (100, 0),
         "fib" => (12, 0),
         "interactive" => (20, 0),
+        "calls" => (10, 0),
+        "pairs" | "hub" | "pipeline" | "alltoall" => (10, 5),
+        "tree" => (8, 5),
         "psort" => (40_000, 0),
         _ => (50, 0),
     };
@@ -35,8 +39,11 @@ fn check_one(p: &Params) {
         args.extend(["--mode", &mode]);
     }
     let (payload, buffer) = (p.payload.to_string(), p.buffer.map_or("unbounded".into(), |b| b.to_string()));
+    if p.m > 0 {
+        args.extend(["--m", &m]);
+    }
     if p.workload == "relay" {
-        args.extend(["--m", &m, "--payload", &payload, "--buffer", &buffer]);
+        args.extend(["--payload", &payload, "--buffer", &buffer]);
     }
     let out = myriad(&args);
     assert!(out.status.success(), "{args:?}: {}", text(&out.stderr));
@@ -54,11 +61,15 @@ fn check_one(p: &Params) {
     for key in ["mode", "ops", "seconds", "ns_per_op", "bytes_per_task", "max_rss_bytes"] {
         assert!(record.get(key).is_some(), "{key} is missing in {record}");
     }
-    assert!(record["seconds"].as_f64().is_some_and(|s| s > 0.0), "{record}");
+    let number = |key: &str| record[key].as_f64().unwrap_or(f64::NAN);
+    assert!(number("seconds") > 0.0 && number("cpu_seconds") > 0.0, "{record}");
+    assert!(number("seconds_min") <= number("seconds") && number("seconds") <= number("seconds_max"), "{record}");
+    let beside = p.workload == "interactive" || (p.workload == "calls" && p.form == "busy");
+    assert_eq!(record.get("background_per_second").is_some(), beside, "{record}");
 }
 
-/// Every run of `workload` that this build can do, with one worker and with two.
-/// All systems of a workload. Several runs at a time: some of them wait most of their time.
+/// Every run of `workload` that this build can do, with one worker and with two. Several runs at a
+/// time: some of them wait most of their time.
 fn check_all(workload: &str) {
     const AT_ONCE: usize = 4;
     let w = myriad_bench::workload(workload).expect("it is in the table");
@@ -66,7 +77,9 @@ fn check_all(workload: &str) {
     for form in w.forms {
         for entry in form.entries.iter().filter(|e| e.is_built()) {
             for workers in [1, 2] {
-                if entry.single && workers > 1 {
+                // What rayon cannot is no run.
+                let cannot = w.name == "calls" && form.name == "busy" && entry.system == "rayon";
+                if entry.single && workers > 1 || cannot {
                     continue;
                 }
                 let mut p = Params::new(w, form, entry.system, workers);
@@ -159,6 +172,36 @@ fn sieve() {
 }
 
 #[test]
+fn pairs() {
+    check_all("pairs");
+}
+
+#[test]
+fn hub() {
+    check_all("hub");
+}
+
+#[test]
+fn pipeline() {
+    check_all("pipeline");
+}
+
+#[test]
+fn tree() {
+    check_all("tree");
+}
+
+#[test]
+fn alltoall() {
+    check_all("alltoall");
+}
+
+#[test]
+fn calls() {
+    check_all("calls");
+}
+
+#[test]
 fn idle() {
     check_all("idle");
 }
@@ -207,6 +250,17 @@ fn every_workload_is_tested_above() {
 }
 
 #[test]
+fn documents_have_each_workload() {
+    let page = include_str!("../../../docs/BENCHMARKS.md");
+    for w in workloads() {
+        let names_it = |row: &str| row.starts_with("| `") && row.contains(&format!("`{}`", w.name));
+        assert!(page.lines().any(names_it), "docs/BENCHMARKS.md has no row for {}", w.name);
+    }
+    let count = format!("`bench` runs {} workloads", workloads().len());
+    assert!(include_str!("../../../CHANGELOG.md").contains(&count), "CHANGELOG.md does not say: {count}");
+}
+
+#[test]
 fn json_is_one_object_a_line_and_the_table_is_not_there() {
     let out = myriad(&["bench", "threads", "--n", "10", "--runs", "2", "--workers", "1", "--system", "std", "--json"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
@@ -224,6 +278,46 @@ fn the_table_has_no_colours_without_a_terminal() {
     assert!(out.status.success() && out.stderr.is_empty(), "{}", text(&out.stderr));
     let table = text(&out.stdout);
     assert!(table.contains("threads") && table.contains("std") && !table.contains('\x1b'), "{table}");
+}
+
+#[test]
+fn scaling_shows_the_numbers_of_workers_beside_each_other() {
+    let args = ["bench", "pairs", "--scaling", "--workers", "1,2,3", "--n", "4", "--m", "5", "--runs", "1"];
+    let out = myriad(&args);
+    assert!(out.status.success() && out.stderr.is_empty(), "{}", text(&out.stderr));
+    let table = text(&out.stdout);
+    let words: Vec<_> = table.lines().nth(1).expect("there is a header").split_whitespace().collect();
+    assert_eq!(words, ["workload", "system", "w1", "w2", "w3", "1/2", "1/3", "min–max", "cpu"], "{table}");
+    assert!(!table.contains('\x1b') && table.contains("closure") && table.contains("future"), "{table}");
+    let all: Vec<_> = args.iter().chain(&["--json"]).copied().collect();
+    let out = myriad(&all);
+    let records: Vec<serde_json::Value> =
+        text(&out.stdout).lines().map(|l| serde_json::from_str(l).expect("it is JSON")).collect();
+    assert!([1, 2, 3].iter().all(|w| records.iter().any(|r| r["workers"] == *w && r["ok"] == true)), "{records:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_there_is_when_it_is_interrupted_is_shown() {
+    // It runs for some minutes, if nobody ends it.
+    let args = ["bench", "threads", "--n", "10", "--system", "std", "--workers", "1", "--runs", "30000", "--json"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_myriad"));
+    let mut child =
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe"));
+    let mut first = String::new();
+    lines.read_line(&mut first).expect("it writes text");
+    // The first run has ended, so it listens.
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is kill");
+    assert!(killed.success());
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("it writes text");
+    let out = child.wait_with_output().expect("it ends");
+    assert_eq!(out.status.code(), Some(130), "{}", text(&out.stderr));
+    assert!(text(&out.stderr).starts_with("interrupted after "), "{}", text(&out.stderr));
+    for line in [&first].into_iter().map(|l| l.trim()).chain(rest.lines()) {
+        assert_eq!(serde_json::from_str::<serde_json::Value>(line).expect("it is JSON")["ok"], true);
+    }
 }
 
 #[test]

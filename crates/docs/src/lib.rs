@@ -48,5 +48,6 @@ texts! {
     decisions "docs/dev/DECISIONS.md" "DECISIONS.md";
     glossary "docs/dev/GLOSSARY.md" "GLOSSARY.md";
     features "docs/dev/FEATURES.md" "FEATURES.md";
+    benchmarks "docs/BENCHMARKS.md" "BENCHMARKS.md";
     changelog "CHANGELOG.md" "CHANGELOG.md";
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
 use crate::memory::Memory;
+use crate::processor;
 use crate::record::{Failure, Measured, Outcome};
 
 #[cfg(feature = "peers")]
@@ -106,36 +107,33 @@ impl Drop for Guard {
 struct Measurement {
     before: Option<Memory>,
     tally: &'static Tally,
+    processors: Option<Duration>,
     begin: Option<Instant>,
 }
 
 impl Measurement {
     /// Before the first task.
     fn begin(tally: &'static Tally) -> Self {
-        Measurement { before: Memory::now(), tally, begin: None }
+        Measurement { before: Memory::now(), tally, processors: None, begin: None }
     }
 
     /// When all tasks are blocked, and just before they are cancelled.
     fn cancel(&mut self) {
         std::thread::sleep(SETTLE);
+        self.processors = processor::time();
         self.begin = Some(Instant::now());
     }
 
     /// When all `n` tasks have ended, at this moment; `cancelled` of them say that they were
     /// cancelled.
     fn end(self, end: Instant, n: u64, cancelled: u64) -> Outcome {
+        let used = processor::since(self.processors);
         let dropped = self.tally.dropped.iter().filter(|dropped| dropped.load(Ordering::Relaxed)).count();
         Failure::check(self.tally.went_on.load(Ordering::Relaxed), 0)?;
         Failure::check(dropped as u64, n)?;
         Failure::check(cancelled, n)?;
         let begin = self.begin.ok_or_else(|| Failure::Wrong("nobody cancelled the tasks".into()))?;
-        Ok(Measured {
-            ops: n,
-            time: end - begin,
-            repeats: 1,
-            bytes_per_task: Memory::peak_growth(self.before, n),
-            most_alive: None,
-            note: None,
-        })
+        let bytes_per_task = Memory::peak_growth(self.before, n);
+        Ok(Measured { bytes_per_task, ..Measured::once(n, end - begin) }.with_processors(used, end - begin))
     }
 }

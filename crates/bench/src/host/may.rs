@@ -33,7 +33,7 @@ impl Host {
     }
 }
 
-/// A bounded channel for one sender and one receiver, from may's semaphore and its unbounded
+/// A bounded channel for one receiver, from may's semaphore and its unbounded
 /// channel.
 pub(crate) fn bounded<T>(slots: usize) -> (Sender<T>, Receiver<T>) {
     let (tx, rx) = mpsc::channel();
@@ -47,13 +47,14 @@ struct Slots {
     closed: AtomicBool,
 }
 
-/// The sending end.
+/// A sending end.
+#[derive(Clone)]
 pub(crate) struct Sender<T> {
     tx: mpsc::Sender<T>,
     slots: Arc<Slots>,
 }
 
-/// The receiving end; dropping it makes the sender fail.
+/// The receiving end; dropping it makes all senders fail.
 pub(crate) struct Receiver<T> {
     rx: mpsc::Receiver<T>,
     slots: Arc<Slots>,
@@ -66,6 +67,8 @@ impl<T> Sender<T> {
         // Acquire: pairs with the Release in `Receiver::drop`, whose `post` may be what ended the
         // wait.
         if self.slots.closed.load(Ordering::Acquire) {
+            // The next sender that waits.
+            self.slots.free.post();
             return Err(v);
         }
         self.tx.send(v).map_err(|e| e.0)

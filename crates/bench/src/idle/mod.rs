@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
 use crate::memory::Memory;
+use crate::processor;
 use crate::record::{Failure, Measured, Outcome};
 
 #[cfg(feature = "peers")]
@@ -105,26 +106,27 @@ impl Tally {
 struct Census {
     begin: Instant,
     before: Option<Memory>,
-    found: Option<(Duration, Option<f64>)>,
+    processors: Option<Duration>,
+    found: Option<Measured>,
 }
 
 impl Census {
     /// Before the first task.
     fn begin() -> Self {
-        Census { before: Memory::now(), begin: Instant::now(), found: None }
+        Census { before: Memory::now(), processors: processor::time(), begin: Instant::now(), found: None }
     }
 
     /// When all `n` tasks are blocked.
     fn all_blocked(&mut self, n: u64) {
-        let time = self.begin.elapsed();
+        let (time, used) = (self.begin.elapsed(), processor::since(self.processors));
         std::thread::sleep(SETTLE);
-        self.found = Some((time, Memory::growth(self.before, n)));
+        let bytes_per_task = Memory::growth(self.before, n);
+        self.found = Some(Measured { bytes_per_task, ..Measured::once(n, time) }.with_processors(used, time));
     }
 
     /// When all `n` tasks have received: their sum is checked.
     fn end(self, tally: &Tally, n: u64) -> Outcome {
         Failure::check(tally.counts.sum.load(Ordering::Relaxed), n * (n - 1) / 2)?;
-        let (time, bytes_per_task) = self.found.ok_or_else(|| Failure::Wrong("nobody counted the tasks".into()))?;
-        Ok(Measured { ops: n, time, repeats: 1, bytes_per_task, most_alive: None, note: None })
+        self.found.ok_or_else(|| Failure::Wrong("nobody counted the tasks".into()))
     }
 }

@@ -5,8 +5,9 @@ use std::sync::mpsc;
 
 use rayon::ThreadPoolBuilder;
 
-use super::{Load, answer, measure};
+use super::{answer, measure};
 use crate::host;
+use crate::load::Load;
 use crate::params::Params;
 use crate::record::Outcome;
 
@@ -19,11 +20,8 @@ fn background(load: Arc<Load>) {
 pub(super) fn pool(p: &Params) -> Outcome {
     let busy = host::rayon::start(p);
     let one = ThreadPoolBuilder::new().num_threads(1).build().expect("the kernel gives rayon a thread");
-    let load = Load::new();
-    for _ in 0..Load::tasks(p) {
-        let load = load.clone();
-        busy.spawn(move || background(load));
-    }
+    let load = Load::new(p);
+    load.start(|load| busy.spawn(move || background(load)));
     measure(p, &load, |i| {
         let (tx, rx) = mpsc::channel();
         one.spawn(move || tx.send(answer(i)).expect("it is waited for"));

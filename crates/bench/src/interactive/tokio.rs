@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Load, answer, measure};
+use super::{answer, measure};
+use crate::load::Load;
 use crate::params::Params;
 use crate::record::Outcome;
 
@@ -12,7 +13,8 @@ fn start(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).build().expect("the kernel gives tokio a few threads")
 }
 
-fn background(load: Arc<Load>) {
+/// A task of the load.
+pub(crate) fn background(load: Arc<Load>) {
     tokio::spawn(async move {
         if load.one() {
             background(load);
@@ -21,10 +23,10 @@ fn background(load: Arc<Load>) {
 }
 
 fn run(p: &Params, busy: &Runtime, asked: &Runtime) -> Outcome {
-    let load = Load::new();
+    let load = Load::new(p);
     {
         let _inside = busy.enter();
-        (0..Load::tasks(p)).for_each(|_| background(load.clone()));
+        load.start(background);
     }
     measure(p, &load, |i| {
         let task = asked.spawn(async move { answer(i) });

@@ -11,8 +11,11 @@ use crate::record::Outcome;
 
 pub(super) fn run(p: &Params) -> Outcome {
     let may = host::may::start(p);
-    let (n, workers) = (p.n, p.workers);
-    super::measure(p, || may.run(move || once(n, Meeting::new(workers))))
+    let n = p.n;
+    super::measure(p, || {
+        let meeting = super::meeting(p);
+        may.run(move || once(n, meeting))
+    })
 }
 
 fn once(n: u64, meeting: Meeting) -> Match {

@@ -2,8 +2,15 @@
 //!
 //! The answerer adds 1 to the ball's count, the server checks it at each return; the answer is `n`.
 //!
-//! With one worker both tasks are on it. With more, each task keeps its worker busy when it starts
-//! until the other one does so too, so the match begins on two workers; the clock starts then.
+//! With one worker both tasks are on it. With more, in the forms `closure` and `future`, each task
+//! keeps its worker busy when it starts until the other one does so too. So the match begins on two
+//! workers; the clock starts then.
+//!
+//! In the forms `natural-closure` and `natural-future` nothing is forced, as in a program that just
+//! spawns two tasks. Where they begin is then the scheduler's choice as well. A closure that has
+//! begun stays on its thread, so that choice counts for the whole match: read the shortest and the
+//! longest time beside the median.
+//!
 //! Where the tasks go afterwards is the scheduler's choice (several systems move a woken task to
 //! the waker's worker). The ball therefore carries the thread of its sender, and the `note` of the
 //! result says in which share of the returns the two were on different threads.
@@ -11,6 +18,7 @@
 use std::time::{Duration, Instant};
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
+use crate::host::meeting::Meeting;
 use crate::host::spot;
 use crate::params::Params;
 use crate::record::{Failure, Outcome};
@@ -61,8 +69,28 @@ pub(crate) static WORKLOAD: Workload = Workload {
                 Entry::new("smol", peer!(smol::run)),
             ],
         },
+        Form {
+            name: "natural-closure",
+            about: "two closures, wherever they happen to begin",
+            entries: &[Entry::new("myriad", ours!(myriad::closure)), Entry::new("may", peer!(may::run))],
+        },
+        Form {
+            name: "natural-future",
+            about: "two futures, wherever they happen to begin",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::future)),
+                Entry::new("tokio", peer!(tokio::run)),
+                Entry::new("smol", peer!(smol::run)),
+            ],
+        },
     ],
 };
+
+/// Where the two meet before they begin: nowhere, in the natural forms.
+#[cfg(any(feature = "ours", feature = "peers"))]
+fn meeting(p: &Params) -> Meeting {
+    Meeting::new(if p.form.starts_with("natural") { 1 } else { p.workers })
+}
 
 /// What is sent to and fro.
 #[derive(Clone, Copy, Debug)]

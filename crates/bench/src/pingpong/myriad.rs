@@ -11,14 +11,20 @@ use crate::record::Outcome;
 
 pub(super) fn closure(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    let (n, workers) = (p.n, p.workers);
-    super::measure(p, || rt.run(move || closures(n, Meeting::new(workers))))
+    let n = p.n;
+    super::measure(p, || {
+        let meeting = super::meeting(p);
+        rt.run(move || closures(n, meeting))
+    })
 }
 
 pub(super) fn future(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    let (n, workers) = (p.n, p.workers);
-    super::measure(p, || rt.run(move || block_on(futures(n, Meeting::new(workers)))))
+    let n = p.n;
+    super::measure(p, || {
+        let meeting = super::meeting(p);
+        rt.run(move || block_on(futures(n, meeting)))
+    })
 }
 
 fn closures(n: u64, meeting: Meeting) -> Match {

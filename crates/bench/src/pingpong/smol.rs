@@ -11,7 +11,7 @@ use crate::record::Outcome;
 
 pub(super) fn run(p: &Params) -> Outcome {
     let pool = host::smol::start(p);
-    super::measure(p, || pool.run(once(p.n, Meeting::new(p.workers))))
+    super::measure(p, || pool.run(once(p.n, super::meeting(p))))
 }
 
 async fn once(n: u64, meeting: Meeting) -> Match {

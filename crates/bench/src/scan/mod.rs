@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
 use crate::params::Params;
 use crate::record::{Failure, Outcome};
-use crate::{memory, sample};
+use crate::{memory, processor, sample};
 
 mod limit;
 #[cfg(feature = "ours")]
@@ -71,7 +71,7 @@ fn measure(p: &Params, mut scan: impl FnMut(&mut [u64]) -> Duration) -> Outcome 
     let mut xs = vec![0; usize::try_from(n).map_err(|_| Failure::Wrong(format!("{n} elements are too many")))?];
     memory::huge_pages(&mut xs);
     sample::warm(n, || {
-        xs.iter_mut().zip(0..).for_each(|(x, i)| *x = element(i));
+        processor::untimed(|| xs.iter_mut().zip(0..).for_each(|(x, i)| *x = element(i)));
         let time = scan(&mut xs);
         for i in [0, n / 3, n / 2, n - 1] {
             Failure::check(xs[i as usize], prefix(i))?;

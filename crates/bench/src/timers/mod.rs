@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
 use crate::params::Params;
 use crate::record::{Failure, Measured, Outcome};
-use crate::sample;
+use crate::{processor, sample};
 
 #[cfg(feature = "ours")]
 mod myriad;
@@ -164,9 +164,11 @@ fn measure(p: &Params, mut once: impl FnMut(u64) -> (Duration, u64)) -> Outcome 
 /// Measures [`lateness`].
 #[cfg(any(feature = "ours", feature = "peers"))]
 fn measure_lateness(p: &Params, once: impl FnOnce(u64) -> (Duration, u64)) -> Outcome {
+    let (begin, before) = (Instant::now(), processor::time());
     let (time, count) = once(p.n);
+    let (used, meanwhile) = (processor::since(before), begin.elapsed());
     Failure::check(count, p.n)?;
-    Ok(Measured { ops: 1, repeats: 1, time, bytes_per_task: None, most_alive: None, note: None })
+    Ok(Measured::once(1, time).with_processors(used, meanwhile))
 }
 
 #[cfg(test)]

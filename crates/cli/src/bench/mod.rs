@@ -3,6 +3,7 @@
 
 pub(crate) mod child;
 pub(crate) mod plan;
+pub(crate) mod scaling;
 mod summary;
 mod table;
 
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::BenchOptions;
+use crate::interrupt;
 use crate::style::{Style, thousands};
 use plan::Group;
 use summary::Summary;
@@ -20,6 +22,9 @@ use summary::Summary;
 /// All workloads together take about so long, also on a slow machine: a newcomer waits for them.
 /// Where a workload's share of the time is over its systems do not run again; once is the least.
 const MINUTE: Duration = Duration::from_secs(55);
+
+/// The exit status after Ctrl-C, as shells have it.
+const INTERRUPTED: u8 = 130;
 
 /// The cores that this process may use.
 pub(crate) fn cores() -> usize {
@@ -36,8 +41,10 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
     let bar = progress_bar(total as u64);
     let mut summaries = Vec::new();
     let (began, mut left_out) = (Instant::now(), 0);
-    for (number, group) in groups.iter().enumerate() {
-        let mut summary = Summary::new(group);
+    interrupt::listen();
+    'runs: for (number, group) in groups.iter().enumerate() {
+        summaries.push(Summary::new(group));
+        let summary = summaries.last_mut().expect("one was pushed");
         for round in 0..options.runs {
             let share = (number + 1) as f64 / groups.len() as f64;
             if round > 0 && options.is_overview() && began.elapsed() > MINUTE.mul_f64(share) {
@@ -55,6 +62,10 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
                     continue;
                 }
                 let record = child::run(params, timeout);
+                // Ctrl-C has ended that process too: it is no failed run.
+                if interrupt::asked() {
+                    break 'runs;
+                }
                 if options.json {
                     bar.suspend(|| print_line(&record.to_json()));
                 }
@@ -62,22 +73,29 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
                 bar.inc(1);
             }
         }
-        summaries.push(summary);
     }
+    let done = bar.position();
     bar.finish_and_clear();
     if !options.json {
-        print_line(&table::render(&summaries, Style::of_stdout()));
+        let render = if options.scaling { scaling::render } else { table::render };
+        print_line(&render(&summaries, Style::of_stdout()));
         if left_out > 0 {
             print_line(&format!(
-                "{left_out} of {total} runs were left out, to keep to a minute: `myriad bench WORKLOAD` does all"
+                "{left_out} of {total} runs were left out, to keep to a minute: `bench WORKLOAD` does all"
             ));
         }
+    }
+    if interrupt::asked() {
+        eprintln!("interrupted after {done} of {total} runs");
     }
     let failures: Vec<_> = summaries.iter().flat_map(Summary::failures).collect();
     // Below the table they stand already; whoever keeps only one of the two outputs wants them
     // there too.
     if options.json || !std::io::stdout().is_terminal() || !std::io::stderr().is_terminal() {
         failures.iter().for_each(|failure| eprintln!("error: {failure}"));
+    }
+    if interrupt::asked() {
+        return ExitCode::from(INTERRUPTED);
     }
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

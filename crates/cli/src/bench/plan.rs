@@ -1,7 +1,8 @@
 //! From options to runs: which groups, which systems in each, and what is refused.
 
-use myriad_bench::{Entry, Form, OURS, Params, Workload};
+use myriad_bench::{Entry, Form, OURS, Params, Takes, Workload};
 
+use super::scaling;
 use crate::args::BenchOptions;
 
 /// Runs that are compared with each other: one workload and form, one number of workers, several
@@ -21,14 +22,18 @@ pub(crate) struct Group {
 impl Group {
     /// What this is, in a few words.
     pub(crate) fn title(&self) -> String {
-        let s = if self.workers == 1 { "" } else { "s" };
-        format!("{} {}, {} worker{s}", self.workload.name, self.form.name, self.workers)
+        format!("{} {}, {}", self.workload.name, self.form.name, pool(self.workers))
     }
 
     /// The table entry of a run of this group.
     pub(crate) fn entry(&self, params: &Params) -> &'static Entry {
         self.form.entry(self.workload, &params.system).expect("the plan took it from this form")
     }
+}
+
+/// So many workers, in words.
+pub(crate) fn pool(workers: usize) -> String {
+    format!("{workers} worker{}", if workers == 1 { "" } else { "s" })
 }
 
 /// Each worker is a thread. Some peers start as many as they are told to, until the machine has no
@@ -47,13 +52,14 @@ pub(crate) fn plan(options: &BenchOptions, cores: usize) -> Result<Vec<Group>, S
         check_with(options, workload)?;
     }
     let workers = match &options.workers[..] {
+        [] if options.scaling => scaling::workers(cores),
         [] if cores > 1 => vec![1, cores],
         [] => vec![1],
         asked => asked.to_vec(),
     };
     let mut groups = Vec::new();
     for workload in chosen {
-        for form in workload.forms.iter().filter(|f| options.form.as_ref().is_none_or(|name| f.name == *name)) {
+        for form in workload.forms.iter().filter(|f| is_wanted(workload, f, options)) {
             for &workers in &workers {
                 let runs = runs(options, workload, form, workers)?;
                 if !runs.is_empty() {
@@ -70,6 +76,11 @@ pub(crate) fn plan(options: &BenchOptions, cores: usize) -> Result<Vec<Group>, S
 
 fn is_chosen(workload: &Workload, options: &BenchOptions) -> bool {
     options.workload.as_ref().is_none_or(|name| workload.name == *name)
+}
+
+fn is_wanted(workload: &Workload, form: &Form, options: &BenchOptions) -> bool {
+    let all = options.workload.is_some() || !options.scaling;
+    (all || scaling::has_form(workload.name, form.name)) && options.form.as_ref().is_none_or(|name| form.name == *name)
 }
 
 /// Refuses options that make no sense whatever the workload is.
@@ -121,13 +132,14 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 fn check_with(o: &BenchOptions, workload: &'static Workload) -> Result<(), String> {
     // Without a named workload, an option restricts the run to the workloads that take it.
     let named = o.workload.is_some();
-    let refuse = |given: bool, takes: bool, option: &str, who: &str| match named && given && !takes {
-        true => Err(format!("{} takes no {option}; only {who}", workload.name)),
+    let refuse = |given: bool, option: &str, takes: fn(&Takes) -> bool| match named && given && !takes(&workload.takes)
+    {
+        true => Err(format!("{} takes no {option}; only {}", workload.name, who(takes))),
         false => Ok(()),
     };
-    refuse(o.m.is_some(), workload.takes.m, "--m", "relay does")?;
-    refuse(o.payload.is_some(), workload.takes.payload, "--payload", "relay does")?;
-    refuse(o.buffer.is_some(), workload.takes.buffer, "--buffer", "relay and lock do")?;
+    refuse(o.m.is_some(), "--m", |takes| takes.m)?;
+    refuse(o.payload.is_some(), "--payload", |takes| takes.payload)?;
+    refuse(o.buffer.is_some(), "--buffer", |takes| takes.buffer)?;
     if !named {
         return Ok(());
     }
@@ -141,6 +153,16 @@ fn check_with(o: &BenchOptions, workload: &'static Workload) -> Result<(), Strin
         }
     }
     Ok(())
+}
+
+/// Which workloads take an option: "relay does", "relay and lock do".
+fn who(takes: fn(&Takes) -> bool) -> String {
+    let names: Vec<_> = myriad_bench::workloads().iter().filter(|w| takes(&w.takes)).map(|w| w.name).collect();
+    match &names[..] {
+        [one] => format!("{one} does"),
+        [others @ .., last] => format!("{} and {last} do", others.join(", ")),
+        [] => unreachable!("each option is for some workload"),
+    }
 }
 
 fn no_system(workload: &Workload, forms: &[&Form], system: &str) -> String {
@@ -174,7 +196,8 @@ fn runs(o: &BenchOptions, w: &'static Workload, form: &'static Form, workers: us
     let mut runs = Vec::new();
     for entry in form.entries {
         let named = o.system.iter().any(|s| s == entry.system);
-        let wanted = if o.system.is_empty() { entry.is_built() && !entry.extra } else { named };
+        let shown = o.workload.is_some() || !o.scaling || scaling::has_system(entry.system);
+        let wanted = if o.system.is_empty() { entry.is_built() && !entry.extra && shown } else { named };
         // What has one worker is left out beside larger pools, unless that is all that was asked
         // for.
         let misfit = entry.single && workers != 1 && !(named && o.workers.len() == 1);

@@ -20,10 +20,12 @@ pub(crate) struct Medians {
     pub(crate) seconds: f64,
     /// Nanoseconds for each operation.
     pub(crate) ns_per_op: f64,
+    /// The shortest and the longest of all repeats of all records, in seconds of the whole.
+    pub(crate) range: (f64, f64),
+    /// Processor time for `seconds`, if it is known.
+    pub(crate) cpu_seconds: Option<f64>,
     /// Memory for each task, if it was measured.
     pub(crate) bytes_per_task: Option<f64>,
-    /// Peak memory of the process, if it is known.
-    pub(crate) max_rss: Option<f64>,
 }
 
 impl<'a> Summary<'a> {
@@ -62,8 +64,12 @@ impl<'a> Summary<'a> {
         Some(Medians {
             seconds: over(&|r| Some(r.seconds))?,
             ns_per_op: over(&|r| Some(r.ns_per_op))?,
+            range: (
+                records.iter().map(|r| r.seconds_min).fold(f64::INFINITY, f64::min),
+                records.iter().map(|r| r.seconds_max).fold(0.0, f64::max),
+            ),
+            cpu_seconds: over(&|r| r.cpu_seconds),
             bytes_per_task: over(&|r| r.bytes_per_task),
-            max_rss: over(&|r| r.max_rss_bytes.map(|b| b as f64)),
         })
     }
 
@@ -109,7 +115,8 @@ pub(crate) mod test {
     pub(crate) fn record(group: &Group, i: usize, ns: f64) -> Record {
         let mut r = Record::failed(&group.runs[i], String::new());
         (r.ok, r.error, r.ops) = (true, None, 10);
-        (r.ns_per_op, r.seconds, r.max_rss_bytes) = (ns, ns * 1e-8, Some(1 << 20));
+        (r.ns_per_op, r.seconds, r.bytes_per_task) = (ns, ns * 1e-8, Some(1536.0));
+        (r.seconds_min, r.seconds_max, r.cpu_seconds) = (ns * 0.9e-8, ns * 2e-8, Some(ns * 1.5e-8));
         r
     }
 
@@ -118,6 +125,18 @@ pub(crate) mod test {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![3.0, 1.0]), Some(2.0));
         assert_eq!(median(vec![]), None);
+    }
+
+    #[test]
+    fn the_range_is_that_of_all_records() {
+        let group = group();
+        let mut s = Summary::new(&group);
+        [100.0, 300.0, 200.0].into_iter().for_each(|ns| s.add(0, record(&group, 0, ns)));
+        let m = s.medians(0).expect("all are ok");
+        assert_eq!(
+            (m.ns_per_op, m.range, m.cpu_seconds),
+            (200.0, (100.0 * 0.9e-8, 300.0 * 2e-8), Some(200.0 * 1.5e-8))
+        );
     }
 
     #[test]

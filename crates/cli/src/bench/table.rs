@@ -1,13 +1,14 @@
 //! The table that people read.
 //!
 //! One row for a group, one line in it for a system, ours first. What needs a sentence stands below
-//! the table with a number. Systems that make no task per node have their ratio in a column of
-//! their own, because they do less.
+//! the table with a number. The ratio of a system that makes no task per node stands in brackets,
+//! because that system does less.
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use myriad_bench::{OURS, Policy, Unit};
+use myriad_bench::{Form, OURS, Policy, Record, Unit};
 
+use super::plan::pool;
 use super::summary::{Medians, Summary};
 use crate::style::{Style, bytes, digits, nanoseconds, time};
 
@@ -16,25 +17,33 @@ use crate::style::{Style, bytes, digits, nanoseconds, time};
 struct Lines {
     systems: Vec<String>,
     times: Vec<String>,
+    ranges: Vec<String>,
+    processors: Vec<String>,
     ratios: Vec<String>,
-    splitters: Vec<String>,
     memory: Vec<String>,
+    splits: bool,
 }
 
 /// Sentences below the table, each once.
 #[derive(Debug, Default)]
-struct Footnotes {
+pub(super) struct Footnotes {
     texts: Vec<String>,
 }
 
 impl Footnotes {
     /// The mark for this text.
-    fn mark(&mut self, text: String) -> String {
+    pub(super) fn mark(&mut self, text: String) -> String {
         let at = self.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
             self.texts.push(text);
             self.texts.len() - 1
         });
-        format!(" [{}]", at + 1)
+        format!("[{}]", at + 1)
+    }
+
+    /// All of them, each on a line of its own.
+    pub(super) fn text(&self, style: Style) -> String {
+        let line = |(i, note)| format!("\n{}", style.dim(&format!("[{}] {note}", i + 1)));
+        self.texts.iter().enumerate().map(line).collect()
     }
 }
 
@@ -42,12 +51,11 @@ impl Footnotes {
 pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     let mut notes = Footnotes::default();
     let groups: Vec<_> = summaries.iter().map(|s| lines(s, style, &mut notes)).collect();
-    let lazy = groups.iter().any(|g| g.splitters.iter().any(|s| !s.is_empty()));
-    let mut header = vec!["workload", "workers", "system", "time", "peer / ours"];
-    if lazy {
-        header.push("splitter");
+    let memory = groups.iter().any(|g| g.memory.iter().any(|m| !m.is_empty()));
+    let mut header = vec!["workload", "system", "time", "min–max", "cpus", "ratio"];
+    if memory {
+        header.push("memory");
     }
-    header.push("memory");
 
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
@@ -55,33 +63,35 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     for (summary, lines) in summaries.iter().zip(&groups) {
         let mut row = vec![
             Cell::new(title(summary, style)),
-            right(&[summary.group.workers.to_string()]),
             Cell::new(lines.systems.join("\n")),
             right(&lines.times),
+            right(&lines.ranges),
+            right(&lines.processors),
             right(&lines.ratios),
         ];
-        if lazy {
-            row.push(right(&lines.splitters));
+        if memory {
+            row.push(right(&lines.memory));
         }
-        row.push(right(&lines.memory));
         table.add_row(row);
     }
-    // Without vertical lines: most tables fit into 80 columns then.
+    tighten(&mut table);
+    let mut text = table.to_string();
+    text += "\nmin–max: of all repeats; cpus: processors in use on average; ratio: peer / ours.";
+    if groups.iter().any(|g| g.splits) {
+        text += "\n(…) stands apart: a splitter makes a task only when a worker is idle, or none\n(serial), not one for every node.";
+    }
+    text + &notes.text(style)
+}
+
+/// Without vertical lines and wide gaps: most tables fit into 80 columns then.
+pub(super) fn tighten(table: &mut Table) {
     let last = table.column_count() - 1;
     for (i, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, if i < last { 1 } else { 0 }));
     }
-    let mut text = table.to_string();
-    if lazy {
-        text += "\nsplitter / ours stands apart: it makes a task only when a worker is idle, or none (serial), not one for every node.";
-    }
-    for (i, note) in notes.texts.iter().enumerate() {
-        text += &format!("\n{}", style.dim(&format!("[{}] {note}", i + 1)));
-    }
-    text
 }
 
-fn right(lines: &[String]) -> Cell {
+pub(super) fn right(lines: &[String]) -> Cell {
     Cell::new(lines.join("\n")).set_alignment(CellAlignment::Right)
 }
 
@@ -89,7 +99,13 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
     let group = summary.group;
     let sizes = super::sizes(&group.runs[0], group.workload.takes);
     let sizes: Vec<_> = sizes.lines().map(|line| style.dim(line)).collect();
-    format!("{}\n{}\n{}", style.bold(group.workload.name), group.form.name, sizes.join("\n"))
+    let name = style.bold(group.workload.name);
+    format!("{name}\n{}\n{}\n{}", broken(group.form), pool(group.workers), sizes.join("\n"))
+}
+
+/// The name of a form, in lines that are short.
+pub(super) fn broken(form: &Form) -> String {
+    form.name.replace('-', "-\n")
 }
 
 fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
@@ -111,30 +127,38 @@ fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
         }
         lines.systems.push(system);
 
-        let (mut ratio, mut memory) = (String::new(), String::new());
+        let (mut range, mut processors, mut ratio, mut memory) = Default::default();
         match (summary.medians(i), summary.failure(i)) {
             (Some(m), _) => {
                 lines.times.push(shown_time(&m, group.workload.unit));
-                memory = shown_memory(&m);
+                range = shown_range(&m, group.workload.unit);
+                processors = m.cpu_seconds.map_or(String::new(), |cpu| digits(cpu / m.seconds));
+                memory = m.bytes_per_task.map_or(String::new(), |b| format!("{}/task", bytes(b)));
                 if let Some(ours) = ours.as_ref().filter(|_| !params.is_ours()) {
                     ratio = shown_ratio(m.seconds / ours.seconds, style);
+                    if group.entry(params).lazy {
+                        (ratio, lines.splits) = (format!("({ratio})"), true);
+                    }
                 }
             }
             (None, Some(failed)) => {
-                let (word, why) = match failed.cannot() {
-                    Some(why) => (style.dim("cannot"), why),
-                    None => (style.bad("FAILED"), failed.error.as_deref().unwrap_or_default()),
-                };
-                lines.times.push(word + &notes.mark(format!("{}: {why}", failed.system)));
+                let word = if failed.cannot().is_some() { style.dim("cannot") } else { style.bad("FAILED") };
+                lines.times.push(word + &notes.mark(why(failed)));
             }
             (None, None) => lines.times.push("–".into()),
         }
-        let lazy = group.entry(params).lazy;
-        lines.splitters.push(if lazy { std::mem::take(&mut ratio) } else { String::new() });
+        lines.ranges.push(range);
+        lines.processors.push(processors);
         lines.ratios.push(ratio);
         lines.memory.push(memory);
     }
     lines
+}
+
+/// Why a system has no time.
+pub(super) fn why(failed: &Record) -> String {
+    let why = failed.cannot().or(failed.error.as_deref()).unwrap_or_default();
+    format!("{}: {why}", failed.system)
 }
 
 fn shown_time(m: &Medians, unit: Unit) -> String {
@@ -144,11 +168,23 @@ fn shown_time(m: &Medians, unit: Unit) -> String {
     }
 }
 
-fn shown_memory(m: &Medians) -> String {
-    match (m.bytes_per_task, m.max_rss) {
-        (Some(b), _) => format!("{}/task", bytes(b)),
-        (None, Some(b)) => format!("{} peak", bytes(b)),
-        (None, None) => String::new(),
+/// The shortest and the longest time, where there were several: nanoseconds for an operation, or in
+/// a unit that suits the longest.
+pub(super) fn shown_range(m: &Medians, unit: Unit) -> String {
+    if m.range.0 == m.range.1 {
+        return String::new();
+    }
+    let (min, max) = match unit {
+        Unit::Per(_) => {
+            let each = m.ns_per_op / m.seconds;
+            (nanoseconds(m.range.0 * each), nanoseconds(m.range.1 * each))
+        }
+        Unit::Whole => (time(m.range.0 * 1e9), time(m.range.1 * 1e9)),
+    };
+    let (number, unit) = max.rsplit_once(' ').unwrap_or((&max, ""));
+    match min.rsplit_once(' ') {
+        Some((shortest, same)) if same == unit => format!("{shortest}–{number}"),
+        _ => format!("{min}–{max}"),
     }
 }
 
@@ -161,7 +197,6 @@ fn shown_ratio(ratio: f64, style: Style) -> String {
 mod test {
     use super::*;
     use crate::bench::summary::test::{group, record};
-    use myriad_bench::Record;
 
     #[test]
     fn a_ratio_is_peer_over_ours_and_a_peer_that_cannot_says_why_below() {
@@ -175,14 +210,16 @@ mod test {
         }
         let text = render(&[s], Style::PLAIN);
         assert!(text.contains("myriad (fibers)") && text.contains("100 ns/join"), "{text}");
-        assert!(text.contains("3.00 ×") && text.contains("1.00 MiB peak"), "{text}");
+        assert!(text.contains("3.00 ×") && text.contains("1536 B/task"), "{text}");
+        assert!(text.contains("81.0–220") && text.contains("1.50"), "{text}");
         assert!(text.contains("n = 1,000") && !text.contains('\x1b') && !text.contains("splitter"), "{text}");
+        assert!(text.contains("1 worker\n") || text.contains("1 worker "), "{text}");
 
         let mut s = Summary::new(&group);
         s.add(0, record(&group, 0, 100.0));
         s.add(1, Record::failed(&group.runs[1], "cannot: too many threads".into()));
         let text = render(&[s], Style::PLAIN);
-        assert!(text.contains("cannot [2]") && text.contains("[2] pthread: too many threads"), "{text}");
+        assert!(text.contains("cannot[2]") && text.contains("[2] pthread: too many threads"), "{text}");
     }
 
     #[test]

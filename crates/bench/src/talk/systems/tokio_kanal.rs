@@ -1,0 +1,40 @@
+//! tokio with the channels of kanal.
+
+use kanal::{AsyncReceiver, AsyncSender, bounded_async};
+use tokio::spawn;
+
+use crate::params::Params;
+use crate::record::Outcome;
+use crate::talk::{Counts, Futures, Message, Run};
+use crate::{host, sample};
+
+pub(crate) struct TokioKanal;
+
+impl Futures for TokioKanal {
+    type Tx = AsyncSender<Message>;
+    type Rx = AsyncReceiver<Message>;
+
+    fn channel(slots: usize) -> (Self::Tx, Self::Rx) {
+        bounded_async(slots)
+    }
+
+    fn spawn(task: impl Future<Output = ()> + Send + 'static) {
+        drop(spawn(task));
+    }
+
+    async fn send(tx: &Self::Tx, message: Message) {
+        tx.send(message).await.unwrap();
+    }
+
+    async fn recv(rx: &mut Self::Rx) -> Message {
+        rx.recv().await.unwrap()
+    }
+
+    fn measure<F>(p: &Params, size: Counts, program: fn(usize, u64) -> F) -> Outcome
+    where
+        F: Future<Output = Run> + Send + 'static,
+    {
+        let host = host::tokio::start(p);
+        sample::warm(size.ops, || host.run(program(p.n as usize, p.m)))
+    }
+}
