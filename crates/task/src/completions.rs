@@ -15,9 +15,12 @@ pub(crate) struct Completions<T>(Mutex<Queue<T>>);
 
 #[derive(Debug)]
 struct Queue<T> {
-    items: VecDeque<Item<T>>,
+    items: Batch<T>,
     taker: Taker,
 }
+
+/// Some that the taker has taken out at once: so the lock is taken once for all of them.
+pub(crate) type Batch<T> = VecDeque<Item<T>>;
 
 type Item<T> = UserValue<T>;
 type Taker = Option<StoredWaker>;
@@ -42,6 +45,15 @@ impl<T> Completions<T> {
 
     pub(crate) fn try_take(&self) -> Option<T> {
         self.0.lock().items.pop_front().map(UserValue::give)
+    }
+
+    /// The next one of the batch, which is filled anew when it is empty. (The batch is the taker's:
+    /// what is in it is not found by the other calls.)
+    pub(crate) fn try_take_from(&self, batch: &mut Batch<T>) -> Option<T> {
+        if batch.is_empty() {
+            std::mem::swap(&mut self.0.lock().items, batch);
+        }
+        batch.pop_front().map(UserValue::give)
     }
 
     /// The next one, once it is there.

@@ -1,7 +1,7 @@
 //! A set of tasks whose results are taken as they come.
 
-use crate::completions::Completions;
-use myriad_base::hash::Numbers;
+use crate::completions::{Batch, Completions};
+use crate::slots::{Place, Slots};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::when_left;
@@ -26,12 +26,13 @@ use std::task::{Context, Poll, ready};
 /// assert_eq!(squares[..4], [0, 1, 4, 9]);
 /// ```
 pub struct JoinSet<T> {
-    tasks: Numbers<u64, JoinHandle<T>>,
-    next: u64,
-    /// Numbers of tasks that have ended, or are just about to.
-    ended: Arc<Completions<u64>>,
+    tasks: Slots<JoinHandle<T>>,
+    /// Tasks that have ended, or are just about to.
+    ended: Arc<Completions<Ended>>,
+    /// Those that were taken out of `ended`, and not looked at yet.
+    batch: Batch<Ended>,
     /// One that was taken out, and is not quite at its end.
-    ending: Option<u64>,
+    ending: Option<Ended>,
     /// It hears of tasks that were left ([`tell_of_left`]).
     listens: bool,
 }
@@ -44,9 +45,11 @@ impl<T> fmt::Debug for JoinSet<T> {
 
 /// Sets that have waited, by address. A task that its runtime has left blocked drops nothing, so
 /// its [`EndGuard`] does not tell.
-static LISTENERS: Mutex<Vec<Arc<Completions<u64>>>> = Mutex::new(Vec::new());
-/// Among the numbers: find the tasks that have ended.
-const FIND_ENDED: u64 = u64::MAX;
+static LISTENERS: Mutex<Vec<Arc<Completions<Ended>>>> = Mutex::new(Vec::new());
+
+/// The place of a task that has ended; `None`: find those that have.
+type Ended = Option<Place>;
+const FIND_ENDED: Ended = None;
 
 /// For `fork`: no other thread changes [`LISTENERS`] meanwhile.
 fn take() -> GiveBack {
@@ -63,13 +66,13 @@ fn tell_of_left() {
 
 /// Goes with the closure or future, however that ends.
 struct EndGuard {
-    ended: Arc<Completions<u64>>,
-    number: u64,
+    ended: Arc<Completions<Ended>>,
+    place: Place,
 }
 
 impl Drop for EndGuard {
     fn drop(&mut self) {
-        self.ended.push(self.number);
+        self.ended.push(Some(self.place));
     }
 }
 
@@ -78,24 +81,22 @@ impl<T: Send + 'static> JoinSet<T> {
     #[track_caller]
     pub fn spawn(&mut self, f: impl FnOnce() -> T + Send + 'static) {
         let end_guard = self.end_guard();
-        let number = end_guard.number;
         let handle = spawn(move || {
             let _member = end_guard;
             f()
         });
-        self.tasks.insert(number, handle);
+        self.tasks.insert(handle);
     }
 
     /// Starts a future in the set; as [`spawn_async`].
     #[track_caller]
     pub fn spawn_async(&mut self, future: impl Future<Output = T> + Send + 'static) {
         let end_guard = self.end_guard();
-        let number = end_guard.number;
         let handle = spawn_async(async move {
             let _member = end_guard;
             future.await
         });
-        self.tasks.insert(number, handle);
+        self.tasks.insert(handle);
     }
 }
 
@@ -103,17 +104,17 @@ impl<T> JoinSet<T> {
     /// An empty set.
     pub fn new() -> JoinSet<T> {
         JoinSet {
-            tasks: Numbers::default(),
-            next: 0,
+            tasks: Slots::new(),
             ended: Arc::new(Completions::new()),
+            batch: Batch::new(),
             ending: None,
             listens: false,
         }
     }
 
-    fn end_guard(&mut self) -> EndGuard {
-        self.next += 1;
-        EndGuard { ended: self.ended.clone(), number: self.next }
+    /// For the task whose handle is inserted next.
+    fn end_guard(&self) -> EndGuard {
+        EndGuard { ended: self.ended.clone(), place: self.tasks.next_place() }
     }
 
     /// How many tasks are in it: those whose result was not taken.
@@ -123,7 +124,7 @@ impl<T> JoinSet<T> {
 
     /// Is it empty?
     pub fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.tasks.len() == 0
     }
 
     /// The result of the next task that ends; `None` if the set is empty.
@@ -162,7 +163,10 @@ impl<T> JoinSet<T> {
     }
 
     fn find_ended(&self) {
-        self.tasks.iter().filter(|(_, handle)| handle.is_finished()).for_each(|(&number, _)| self.ended.push(number));
+        self.tasks
+            .iter()
+            .filter(|(_, handle)| handle.is_finished())
+            .for_each(|(place, _)| self.ended.push(Some(place)));
     }
 
     fn listen_no_more(&mut self) {
@@ -177,27 +181,30 @@ impl<T> JoinSet<T> {
     /// Of a set that is not empty.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         loop {
-            let number = match self.ending {
-                Some(number) => number,
-                None => ready!(self.poll_number(cx)),
+            let ended = match self.ending {
+                Some(ended) => ended,
+                None => ready!(self.poll_ended(cx)),
             };
-            self.ending = Some(number);
-            if number == FIND_ENDED {
-                self.find_ended();
-            } else if let Some(handle) = self.tasks.get_mut(&number) {
-                let result = ready!(Pin::new(handle).poll(cx));
-                self.tasks.remove(&number);
-                self.ending = None;
-                return Poll::Ready(result);
+            self.ending = Some(ended);
+            match ended {
+                FIND_ENDED => self.find_ended(),
+                Some(place) => {
+                    if let Some(handle) = self.tasks.get_mut(place) {
+                        let result = ready!(Pin::new(handle).poll(cx));
+                        self.tasks.remove(place);
+                        self.ending = None;
+                        return Poll::Ready(result);
+                    }
+                }
             }
             // (One that was found ended may come a second time, by itself.)
             self.ending = None;
         }
     }
 
-    fn poll_number(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
-        if let Some(number) = self.ended.try_take() {
-            return Poll::Ready(number);
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+        if let Some(ended) = self.ended.try_take_from(&mut self.batch) {
+            return Poll::Ready(ended);
         }
         if !self.listens {
             self.listen();
@@ -207,15 +214,18 @@ impl<T> JoinSet<T> {
 
     /// Cancels all tasks of the set. Their errors are still to be taken.
     pub fn cancel_all(&self) {
-        self.tasks.values().for_each(JoinHandle::cancel);
+        self.tasks.iter().for_each(|(_, handle)| handle.cancel());
     }
 
     /// Lets all tasks go: they run on, and their results are dropped.
     pub fn detach_all(&mut self) {
-        self.tasks.clear();
+        // (The old table last: with a handle its task's result is dropped, which is user code.)
+        let tasks = std::mem::replace(&mut self.tasks, Slots::new());
         self.listen_no_more();
         self.ended = Arc::new(Completions::new());
+        self.batch = Batch::new();
         self.ending = None;
+        drop(tasks);
     }
 }
 

@@ -10,6 +10,7 @@ mod completions;
 mod join_set;
 mod local_scope;
 mod map_concurrent;
+mod slots;
 
 pub use call_later::{Timer, call_later};
 pub use join_set::JoinSet;

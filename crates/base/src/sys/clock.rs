@@ -18,6 +18,8 @@
 //! which are the one place where a simulation has to decide it. What is short, and measured in
 //! [ticks](super::choice), is no time of anybody's.
 
+mod coarse;
+
 use super::fact::Fact;
 use super::mutex::{Condvar, MutexGuard};
 // Not through `sys`: a number that is no part of a protocol, and std's sleeps.
@@ -71,6 +73,12 @@ impl Instant {
 #[inline]
 pub fn system_now() -> Instant {
     Instant::real_now()
+}
+
+/// Has this time come? As [`Clock::has_come`], in the time of [`system_now`].
+#[inline]
+pub fn system_has_come(at: Instant) -> bool {
+    !coarse::is_far_off(at) && system_now() >= at
 }
 
 /// The calling thread sleeps, in the time of [`system_now`].
@@ -128,6 +136,16 @@ impl Clock {
         match self.manual.load(Acquire) {
             REAL => Instant::real_now(),
             nanos => Instant(nanos),
+        }
+    }
+    /// Has this time come? In a seventh of what [`now`](Self::now) takes if it is more than 64 ms
+    /// away; then "no" may be wrong where the machine stood still: see `clock/coarse.rs`.
+    #[inline]
+    pub fn has_come(&self, at: Instant) -> bool {
+        // Acquire: as in `now`.
+        match self.manual.load(Acquire) {
+            REAL => system_has_come(at),
+            nanos => nanos >= at.0,
         }
     }
     /// Does it stand still until it is moved?

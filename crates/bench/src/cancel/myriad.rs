@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use myriad::channel::bounded;
 use myriad::task::JoinSet;
-use myriad::{block_on, scope, time};
+use myriad::{scope, time};
 
 use super::{Measurement, Tally};
 use crate::host;
@@ -27,8 +27,7 @@ pub(super) fn closure(p: &Params) -> Outcome {
 
 pub(super) fn future(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    let n = p.n;
-    rt.run(move || block_on(futures(n)))
+    host::myriad::run_future(&rt, futures(p.n))
 }
 
 fn closures(n: u64) -> Outcome {

@@ -1,6 +1,6 @@
 //! `myriad`: a runtime of its own with `w` workers, in the mode that the run asks for.
 
-use myriad::{Builder, Runtime};
+use myriad::{Builder, Runtime, spawn_async};
 
 use crate::limits;
 use crate::params::{Mode, Params};
@@ -26,6 +26,16 @@ pub(crate) fn builder(p: &Params) -> Builder {
     let policy = p.policy.to_string().parse().expect("a policy of Myriad has each of these names");
     // No spare workers for those that compute: the peers have as many threads as were asked for.
     builder.workers(p.workers).spare_workers(0).policy(policy)
+}
+
+/// Runs `f` as a task on a worker and waits for it, as [`super::tokio`] does. (A closure that
+/// blocks on `f` would be woken by a switch of stacks, or of threads, where the peers' root is
+/// polled.)
+pub(crate) fn run_future<F>(rt: &Runtime, f: F) -> F::Output
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    rt.run(move || spawn_async(f).join()).expect("the root task does not panic")
 }
 
 /// Refuses more closures that wait at the same time than there can be threads, in the mode where

@@ -22,20 +22,20 @@ impl Timers for System {
 
 pub(super) fn insert(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    super::measure(p, |n| rt.run(move || myriad::block_on(pending::<System>(n, Part::Insert))))
+    super::measure(p, |n| host::myriad::run_future(&rt, pending::<System>(n, Part::Insert)))
 }
 
 pub(super) fn cancel(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    super::measure(p, |n| rt.run(move || myriad::block_on(pending::<System>(n, Part::Cancel))))
+    super::measure(p, |n| host::myriad::run_future(&rt, pending::<System>(n, Part::Cancel)))
 }
 
 pub(super) fn shuffled(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    super::measure(p, |n| rt.run(move || myriad::block_on(pending::<System>(n, Part::Shuffled))))
+    super::measure(p, |n| host::myriad::run_future(&rt, pending::<System>(n, Part::Shuffled)))
 }
 
 pub(super) fn fire(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    super::measure_lateness(p, |n| rt.run(move || myriad::block_on(lateness::<System>(n))))
+    super::measure_lateness(p, |n| host::myriad::run_future(&rt, lateness::<System>(n)))
 }

@@ -325,7 +325,7 @@ fn poll<F: Future, Q: Queued>(mut task: Polled<F>) -> Ended {
 #[inline(never)]
 fn cancelled<F: Future>(task: Polled<F>) -> Ended {
     let (over, dropped) = task.give_up();
-    over.panicked(dropped.err().unwrap_or_else(cancel::cancellation))
+    over.panicked(dropped.err().unwrap_or_else(cancel::cancellation_of_future))
 }
 
 /// After the last poll.

@@ -7,7 +7,7 @@ use crate::api::time::{self, Instant};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
-use crate::record::header::Ended;
+use crate::record::header::{Ended, TaskFlags};
 use crate::record::held::{Awaited, Emptied, Finished, HeldTask, Untyped};
 use crate::record::payload;
 use crate::record::task::{TaskRef, Unstarted};
@@ -445,7 +445,9 @@ fn take_result<T>(w: Option<&Worker>, task: Finished<T>) -> Result<T, JoinError>
 fn take_error(w: Option<&Worker>, task: Finished<Untyped>) -> JoinError {
     let location = task.task_ref().location();
     let pool = Pool::of_task(task.task_ref());
-    let name = pool.name_of(task.task_ref().as_ptr(), true).map(|name| name.to_string());
+    // (Without a name no look at the table, which is under a lock.)
+    let is_named = task.task_ref().has_flags(TaskFlags::NAMED);
+    let name = is_named.then(|| pool.name_of(task.task_ref().as_ptr(), true)).flatten().map(|name| name.to_string());
     match task.into_panic() {
         Ok((payload, record)) => {
             finish::free(w, record);

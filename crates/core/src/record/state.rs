@@ -121,37 +121,62 @@ fn end_poll_by(state: &AtomicU32, order: myriad_base::sys::atomic::Ordering) -> 
     }
 }
 
+/// What a cancellation has found of a future.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It waited for a wake. The canceller queues it, and its next poll sees the flag.
+    Idle,
+    /// It is queued, and its next poll sees the flag.
+    Queued,
+    /// It is polled, may be in its first poll, or is over: it may be blocked in its own code, which
+    /// has perhaps not seen the flag.
+    Runs,
+}
+
 /// A wake for whatever future is in the record, which the caller has just marked by a SeqCst
-/// exchange. True: the caller queues it.
-pub(crate) fn for_cancellation(state: &AtomicU32) -> bool {
+/// exchange.
+pub(crate) fn for_cancellation(state: &AtomicU32) -> Found {
     // SeqCst: after the flag. See the header.
     let of = generation(state.load(SeqCst));
-    wake(state, of)
+    match wake_from(state, of) {
+        Some(IDLE) => Found::Idle,
+        // (The exchange on the word comes before the exchange that begins the poll.)
+        Some(SCHEDULED) => Found::Queued,
+        Some(_) if on("polled-is-queued") => Found::Queued,
+        _ => Found::Runs,
+    }
 }
 
 /// A wake for the task of this generation. True: the caller queues it.
 #[inline(always)]
 pub(crate) fn wake(state: &AtomicU32, of: u32) -> bool {
+    wake_from(state, of) == Some(IDLE)
+}
+
+/// A wake for the task of this generation; the state in which the wake has found it. `None`: there
+/// was nothing to wake.
+#[inline(always)]
+fn wake_from(state: &AtomicU32, of: u32) -> Option<u32> {
     let mut now = state.load(Relaxed);
     loop {
         if generation(now) != of && !on("wake-any-generation") {
-            return false;
+            return None;
         }
         let next = match now & STATE {
             IDLE => SCHEDULED,
             RUNNING => NOTIFIED,
             same @ (SCHEDULED | NOTIFIED) => same,
-            _ => return false,
+            _ => return None,
         };
         if now & STATE == next && on("wake-only-loads") {
-            return false;
+            return Some(next);
         }
         // Release: the waker's data, for the poll's Acquire. Acquire: the future itself, from the
         // worker that polled it last, for whoever drops it unpolled. A read-modify-write even if
         // nothing changes: see the header.
         let order = ord_to(AcqRel, Acquire, "wake-release");
         match state.compare_exchange_weak(now, now & !STATE | next, order, Relaxed) {
-            Ok(_) => return now & STATE == IDLE,
+            Ok(_) => return Some(now & STATE),
             Err(other) => now = other,
         }
     }

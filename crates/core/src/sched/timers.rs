@@ -130,9 +130,8 @@ impl Timers {
             return w;
         }
         w.tick_interval.set(OFTEN);
-        let now = w.pool.now();
-        if now.as_nanos() >= next {
-            let timers = &w.as_static().timers;
+        if w.pool.clock.has_come(Instant::from_nanos(next)) {
+            let (timers, now) = (&w.as_static().timers, w.pool.now());
             return timers.fire(w, now).0;
         }
         w
@@ -141,12 +140,11 @@ impl Timers {
     /// An idle worker's look at all timers of the runtime. True: some fired.
     pub(crate) fn poll_all(w: Role) -> (Role, bool) {
         let pool = w.pool;
-        let mut now = None;
         let (mut w, mut any) = (w, false);
         for other in pool.all_workers() {
             let next = other.timers.next();
-            if next != u64::MAX && now.get_or_insert_with(|| pool.now()).as_nanos() >= next {
-                let (after, fired) = other.timers.fire(w, now.expect("set above"));
+            if next != u64::MAX && pool.clock.has_come(Instant::from_nanos(next)) {
+                let (after, fired) = other.timers.fire(w, pool.now());
                 w = after;
                 any |= fired;
             }
@@ -186,7 +184,7 @@ impl Timers {
     /// Is something due? (For the monitor.)
     pub(crate) fn any_due(pool: &'static Pool) -> bool {
         let next = Timers::earliest(pool);
-        next != u64::MAX && pool.now().as_nanos() >= next
+        next != u64::MAX && pool.clock.has_come(Instant::from_nanos(next))
     }
 
     /// Fires what is due.

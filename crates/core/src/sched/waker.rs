@@ -38,7 +38,7 @@ pub(crate) use signal::Signal;
 use crate::queue::parked::Resumable;
 use crate::record::header::Header;
 use crate::record::held::EndWaiter;
-use crate::record::state;
+use crate::record::state::{self, Found};
 use crate::record::task::{HeapRecord, Runnable, TaskRef};
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::priority::PriorityQueue;
@@ -238,12 +238,14 @@ fn notify(w: Option<&Worker>, signal: &Signal) {
 }
 
 /// Wakes the future in this record, which the caller has just marked as cancelled by a SeqCst
-/// exchange.
-pub(crate) fn wake_cancelled(task: TaskRef<'_>) {
-    if state::for_cancellation(task.state()) {
+/// exchange. True: its next poll sees that; false: its own code may be blocked.
+pub(crate) fn wake_cancelled(task: TaskRef<'_>) -> bool {
+    let found = state::for_cancellation(task.state());
+    if found == Found::Idle {
         // SAFETY: a wake that says so makes it the caller's to queue.
         worker::schedule(unsafe { Runnable::from_raw(task.as_ptr()) });
     }
+    found != Found::Runs
 }
 
 /// The word for `waiter` that stands for this waker, if it needs no box.

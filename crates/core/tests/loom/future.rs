@@ -2,7 +2,7 @@
 //! nothing.
 
 use super::{SCRIPT, Script};
-use crate::record::state::{self, IDLE, SCHEDULED};
+use crate::record::state::{self, Found, IDLE, SCHEDULED};
 use loom::thread;
 use myriad_base::sys::atomic::{AtomicU8, AtomicU32, Ordering::*, Peek};
 use myriad_base::sys::cell::UnsafeCell;
@@ -122,7 +122,7 @@ fn cancelled_at_first() {
         let (w, flags) = (w.clone(), flags.clone());
         move || {
             flags.fetch_or(1, SeqCst);
-            if state::for_cancellation(&w.state) {
+            if state::for_cancellation(&w.state) == Found::Idle {
                 w.queued.store(1, Relaxed);
             }
         }
@@ -137,6 +137,33 @@ fn cancelled_at_first() {
         }
         assert!(!state::start_poll(&w.state));
         assert_eq!(flags.load(Relaxed), 1, "the poll after the wake does not see the flag");
+    }
+    canceller.join().unwrap();
+}
+
+/// A cancellation meets a queued future, whose poll begins, and blocks if it does not see the flag:
+/// then the canceller asks the home to look.
+fn cancelled_when_polled() {
+    let w = World::new(SCHEDULED);
+    let flags = Arc::new(AtomicU8::new(0));
+    let requested = Arc::new(AtomicU8::new(0));
+    let canceller = thread::spawn({
+        let (w, flags, requested) = (w.clone(), flags.clone(), requested.clone());
+        move || {
+            flags.fetch_or(1, SeqCst);
+            match state::for_cancellation(&w.state) {
+                Found::Idle => panic!("it waits for nobody"),
+                Found::Queued => {}
+                Found::Runs => requested.store(1, Relaxed),
+            }
+        }
+    });
+    assert!(!state::start_poll(&w.state));
+    if flags.load(Relaxed) == 0 {
+        // A request that nobody sends leaves us here for ever.
+        while requested.peek(Relaxed) == 0 {
+            thread::yield_now();
+        }
     }
     canceller.join().unwrap();
 }
@@ -173,6 +200,12 @@ pub static SCRIPTS: &[Script] = &[
         run: cancelled_at_first,
         bound: (Some(4), Some(5)),
         mutants: &["first-poll-checks-once"],
+        ..SCRIPT
+    },
+    Script {
+        name: "async.cancelled_when_polled",
+        run: cancelled_when_polled,
+        mutants: &["polled-is-queued", "wake-release", "poll-acquire"],
         ..SCRIPT
     },
     Script { name: "async.stale_wake", run: stale_wake, mutants: &["wake-any-generation"], ..SCRIPT },

@@ -4,7 +4,7 @@ use crate::cancel_common::*;
 use myriad::cancel;
 use myriad::channel::{bounded, rendezvous, unbounded};
 use myriad::time::{Instant, sleep, sleep_until};
-use myriad::{block_on, join, scope, spawn, spawn_async, yield_now};
+use myriad::{JoinHandle, block_on, join, scope, spawn, spawn_async, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -169,6 +169,58 @@ fn a_future_that_blocks() {
             wait_until(|| begun.load(SeqCst));
             assert_cancelled(h);
             drops.assert_all(1);
+        });
+    });
+}
+
+/// The same in a poll that is not the first: the future waited as a future before.
+#[test]
+fn a_future_that_blocks_in_a_later_poll() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let drops = Drops::new();
+            let (held, begun) = (drops.one(), Arc::new(AtomicUsize::new(0)));
+            let says = begun.clone();
+            let (tx, rx) = bounded::<u32>(1);
+            let h = spawn_async(async move {
+                let _held = held;
+                says.store(1, SeqCst);
+                rx.recv_async().await.unwrap();
+                says.store(2, SeqCst);
+                sleep(LONG);
+            });
+            wait_until(|| begun.load(SeqCst) == 1);
+            tx.send(7).unwrap();
+            wait_until(|| begun.load(SeqCst) == 2);
+            assert_cancelled(h);
+            drops.assert_all(1);
+        });
+    });
+}
+
+/// Many that were just woken, in queues or in a poll that blocks: each ends, once.
+#[test]
+fn futures_that_were_woken() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let drops = Drops::new();
+            let (handles, senders): (Vec<_>, Vec<_>) = (0..50)
+                .map(|_| {
+                    let (tx, rx) = bounded::<u32>(1);
+                    let held = drops.one();
+                    let h = spawn_async(async move {
+                        let _held = held;
+                        rx.recv_async().await.unwrap();
+                        sleep(LONG);
+                    });
+                    (h, tx)
+                })
+                .unzip();
+            yield_now();
+            senders.iter().for_each(|tx| tx.send(7).unwrap());
+            handles.iter().for_each(JoinHandle::cancel);
+            handles.into_iter().for_each(assert_cancelled);
+            drops.assert_all(50);
         });
     });
 }

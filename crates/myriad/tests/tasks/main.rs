@@ -7,6 +7,7 @@ mod futures;
 mod gangs;
 mod groups;
 mod join;
+mod join_set;
 mod local_scope;
 mod panics;
 mod panics_endings;

@@ -5,8 +5,8 @@ use crate::runtime::global;
 use crate::sched::timers::{FIRE_SLEEP, Locked, SleepState};
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
-use crate::sched::worker::{self, Peer};
-use myriad_base::sys::clock::{Instant, system_now};
+use crate::sched::worker::{self, Peer, Worker};
+use myriad_base::sys::clock::{Instant, system_has_come, system_now};
 use myriad_base::wheel::TimerNode;
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
@@ -17,6 +17,14 @@ use std::time::Duration;
 /// The current time: of the runtime's clock in a task, of the machine's elsewhere.
 pub fn now() -> Instant {
     worker::current().map_or_else(system_now, |w| w.pool.now())
+}
+
+/// Has this time come, by the clock of [`now`]? See [`Clock::has_come`].
+///
+/// [`Clock::has_come`]: myriad_base::sys::clock::Clock::has_come
+#[inline]
+fn has_come(w: Option<&Worker>, at: Instant) -> bool {
+    w.map_or_else(|| system_has_come(at), |w| w.pool.clock.has_come(at))
 }
 
 /// Blocks the calling task, or foreign thread, for at least `duration`.
@@ -59,7 +67,7 @@ pub fn sleep_until(deadline: Instant) {
 /// True: it was cancelled.
 #[inline(never)]
 fn block_until(deadline: Instant) -> bool {
-    if now() >= deadline {
+    if has_come(worker::current().as_deref(), deadline) {
         return false;
     }
     let wait = Wait::timed(WaitReason::Sleep).cancellable();
@@ -132,7 +140,7 @@ impl Future for Sleep {
             // SAFETY: we have the lock of the owner's wheel, under which alone timer and flag
             // change.
             let (fired, nowhere) = unsafe { (this.state.fired.get(), (*this.state.timer.get()).is_nowhere()) };
-            if fired || !nowhere && owner.pool.now() >= this.deadline {
+            if fired || !nowhere && owner.pool.clock.has_come(this.deadline) {
                 drop(locked);
                 discard(waker);
                 return Poll::Ready(());
@@ -148,11 +156,11 @@ impl Future for Sleep {
             // Its runtime has ended: it goes on with this one.
         }
         this.owner = None;
-        if now() >= this.deadline {
+        let me = worker::current();
+        if has_come(me.as_deref(), this.deadline) {
             discard(waker);
             return Poll::Ready(());
         }
-        let me = worker::current();
         let owner = me.as_ref().map_or_else(|| global::own_pool().regular_workers()[0], |w| w.as_static());
         this.owner = Some(owner);
         // SAFETY: the timer is in no wheel, so nobody but the future's holder reaches the state. (A

@@ -116,6 +116,17 @@ pub fn cancellation() -> Payload {
     Box::new(Cancelled { unwinding: None })
 }
 
+/// What a future that was cancelled leaves: it was dropped, and nothing unwound. Without memory of
+/// its own, which one worker would allocate and another one free, for each. Whoever lets it go on
+/// unwinds with a [`Cancelled`].
+struct Dropped;
+
+/// What a future that was cancelled leaves.
+#[cold]
+pub(crate) fn cancellation_of_future() -> Payload {
+    Box::new(Dropped)
+}
+
 /// A task was cancelled before it began: drops its closure.
 pub(crate) fn never_start<F, T>(f: F) -> Result<T, Payload> {
     let mut f = Some(f);
@@ -132,7 +143,7 @@ fn drop_shielded(drop: &mut dyn FnMut()) -> Payload {
 
 /// Did this unwind because of a cancellation?
 pub fn is_cancellation(payload: &Payload) -> bool {
-    payload.is::<Cancelled>()
+    payload.is::<Cancelled>() || payload.is::<Dropped>()
 }
 
 /// An unwinding has stopped here; its payload may go to another task now.
@@ -146,6 +157,9 @@ pub fn end_cancellation(payload: &mut Payload) {
 
 /// An unwinding goes on here: the contrary of [`end_cancellation`].
 pub(crate) fn resume_cancellation(payload: &mut Payload) {
+    if payload.is::<Dropped>() {
+        *payload = cancellation();
+    }
     if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
         && cancelled.unwinding.is_none()
     {

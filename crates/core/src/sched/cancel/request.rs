@@ -53,8 +53,10 @@ pub(crate) fn cancel(task: TaskRef<'_>) {
     if task.flags().fetch_or(TaskFlags::CANCELLED, SeqCst) & TaskFlags::CANCELLED != 0 {
         return;
     }
-    if task.kind().has(Kind::FUTURE) {
-        waker::wake_cancelled(task);
+    // A future between two polls is blocked nowhere, so no home has to look at it: a request to
+    // each worker, as for what may run, is memory and a wake for each cancelled future.
+    if task.kind().has(Kind::FUTURE) && waker::wake_cancelled(task) {
+        return;
     }
     send_to_home(task);
 }
