@@ -237,13 +237,11 @@ fn notify(w: Option<&Worker>, signal: &Signal) {
     }
 }
 
-/// Wakes the future in this record, which the caller has just marked as cancelled by a SeqCst
-/// exchange.
-pub(crate) fn wake_cancelled(task: TaskRef<'_>) {
-    if state::for_cancellation(task.state()) {
-        // SAFETY: a wake that says so makes it the caller's to queue.
-        worker::schedule(unsafe { Runnable::from_raw(task.as_ptr()) });
-    }
+/// The future in this record, which the caller has just marked as cancelled by a SeqCst exchange,
+/// if it waited: the caller queues it.
+pub(crate) fn woken_by_cancellation(task: TaskRef<'_>) -> Option<Runnable> {
+    // SAFETY: a wake that says so makes it the caller's to queue.
+    state::for_cancellation(task.state()).then(|| unsafe { Runnable::from_raw(task.as_ptr()) })
 }
 
 /// The word for `waiter` that stands for this waker, if it needs no box.
