@@ -51,6 +51,13 @@ pub struct Platform {
 
 /// Looks. Decides how fences and guards work in this process, if that is not decided yet; some 0.3
 /// ms.
+///
+/// # Examples
+/// ```
+/// # use myriad_base::platform as myriad;
+/// let platform = myriad::platform();
+/// println!("{platform}");
+/// ```
 pub fn platform() -> Platform {
     let cores = thread::available();
     let forbidden = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty() && v != "0");

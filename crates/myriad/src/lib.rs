@@ -97,8 +97,8 @@ pub mod sync {
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use myriad_core::task::{
-        AccessError, Bound, Builder, GangError, Group, Local, LocalKey, Place, Priority, ScopedValue, Task, TaskId,
-        YieldedTo, current, dedicated, dispatch, gang, keep_thread, try_gang,
+        AccessError, Bound, Builder, Canceller, GangError, Group, Local, LocalKey, Place, Priority, ScopedValue, Task,
+        TaskId, YieldedTo, current, dedicated, dispatch, gang, keep_thread, try_gang,
     };
     pub use myriad_core::yield_now;
     pub use myriad_task::{

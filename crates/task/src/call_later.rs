@@ -41,6 +41,8 @@ use std::time::Duration;
 /// assert!(timer.stop());
 /// assert!(!late.load(Acquire));
 /// ```
+#[doc(alias = "AfterFunc")]
+#[doc(alias = "setTimeout")]
 #[track_caller]
 pub fn call_later(after: Duration, f: impl Fn() + Send + Sync + 'static) -> Timer {
     let state = Mutex::new(TimerState { set: 0, pending: None });

@@ -25,6 +25,9 @@ use std::task::{Context, Poll, ready};
 /// squares.sort();
 /// assert_eq!(squares[..4], [0, 1, 4, 9]);
 /// ```
+#[doc(alias = "TaskTracker")]
+#[doc(alias = "FuturesUnordered")]
+#[doc(alias = "as_completed")]
 pub struct JoinSet<T> {
     tasks: Slots<JoinHandle<T>>,
     /// Tasks that have ended, or are just about to.
@@ -145,6 +148,23 @@ impl<T> JoinSet<T> {
     }
 
     /// The same as a future, which may be dropped at any time: no result is lost.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::task::JoinSet;
+    /// let sum = myriad::block_on(async {
+    ///     let mut set = JoinSet::new();
+    ///     for i in 1..=3 {
+    ///         set.spawn_async(async move { i });
+    ///     }
+    ///     let mut sum = 0;
+    ///     while let Some(result) = set.join_next_async().await {
+    ///         sum += result.unwrap();
+    ///     }
+    ///     sum
+    /// });
+    /// assert_eq!(sum, 6);
+    /// ```
     pub async fn join_next_async(&mut self) -> Option<Result<T, JoinError>> {
         if self.is_empty() {
             return None;
@@ -213,6 +233,16 @@ impl<T> JoinSet<T> {
     }
 
     /// Cancels all tasks of the set. Their errors are still to be taken.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::task::JoinSet;
+    /// let mut set = JoinSet::new();
+    /// set.spawn(|| myriad::time::sleep(std::time::Duration::from_secs(3600)));
+    /// set.cancel_all();
+    /// assert!(set.join_next().unwrap().unwrap_err().is_cancelled());
+    /// ```
+    #[doc(alias = "abort_all")]
     pub fn cancel_all(&self) {
         self.tasks.iter().for_each(|(_, handle)| handle.cancel());
     }

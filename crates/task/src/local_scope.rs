@@ -76,6 +76,8 @@ use std::task::{Context, Poll, Wake, Waker};
 /// });
 /// assert_eq!((sum, seen.get()), (42, 40));
 /// ```
+#[doc(alias = "spawn_local")]
+#[doc(alias = "LocalExecutor")]
 #[doc(alias = "LocalSet")]
 pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
     let scope = LocalScope(Rc::new(Inner {
@@ -121,6 +123,19 @@ pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
 /// further ones.
 ///
 /// It stays on its thread: it is neither `Send` nor `Sync`.
+///
+/// # Examples
+/// ```
+/// use std::rc::Rc;
+/// let count = Rc::new(std::cell::Cell::new(0));
+/// myriad::task::local_scope(|s| {
+///     for _ in 0..3 {
+///         let count = count.clone();
+///         s.spawn_async(async move { count.set(count.get() + 1) });
+///     }
+/// });
+/// assert_eq!(count.get(), 3);
+/// ```
 #[derive(Clone)]
 pub struct LocalScope<'env>(Rc<Inner<'env>>);
 
@@ -495,6 +510,13 @@ fn give_up<T>(scope: &Inner<'_>, result: Result<T, Payload>) {
 
 /// The right to the result of a local task. Dropping it leaves the task to the scope's end. Also a
 /// future, for other local tasks.
+///
+/// # Examples
+/// ```
+/// let text = std::rc::Rc::new(String::from("local"));
+/// let len = myriad::task::local_scope(|s| s.spawn(|| text.len()).join().unwrap());
+/// assert_eq!(len, 5);
+/// ```
 pub struct LocalJoinHandle<'env, T> {
     state: Rc<State<T>>,
     scope: LocalScope<'env>,

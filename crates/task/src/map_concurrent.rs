@@ -7,6 +7,11 @@ use myriad_core::engine::user_code::{self, UserValue};
 use myriad_core::{Errors, scope, try_scope};
 use std::num::NonZero;
 
+#[track_caller]
+fn at_least_one(limit: usize) -> usize {
+    NonZero::new(limit).expect("at least one task at a time: a limit of 0 lets nothing run").get()
+}
+
 /// Calls `f` for each item, at most `limit` at a time, each in a task of its own; the results come
 /// in the items' order.
 ///
@@ -37,6 +42,7 @@ where
     F: Fn(I::Item) -> R + Sync,
     R: Send,
 {
+    let limit = at_least_one(limit);
     let mut results: Vec<Option<UserValue<R>>> = Vec::new();
     let ended = user_code::body(|| {
         map_concurrent_unordered(
@@ -87,7 +93,7 @@ where
     F: Fn(I::Item) -> R + Sync,
     R: Send,
 {
-    let limit = NonZero::new(limit).expect("at least one task at a time: a limit of 0 lets nothing run").get();
+    let limit = at_least_one(limit);
     let (f, ended) = (&f, &Completions::new());
     let panicked = scope(|s| {
         let cancels = CancelOnUnwind(|| s.cancel());
@@ -170,7 +176,7 @@ where
     R: Send,
     E: Send,
 {
-    let limit = NonZero::new(limit).expect("at least one task at a time: a limit of 0 lets nothing run").get();
+    let limit = at_least_one(limit);
     let results = Mutex::new(Vec::<(usize, UserValue<R>)>::new());
     let (f, ended) = (&f, &Completions::new());
     let done = user_code::body(|| {

@@ -54,6 +54,7 @@ impl SignalWait<'_> {
 /// let h = myriad::spawn(|| 6 * 7);
 /// assert_eq!(myriad::block_on(h).unwrap(), 42);
 /// ```
+#[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut output = QuietlyDropped(None);
     run(future, &mut output);
@@ -62,6 +63,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Runs the future to its end, and drops it: its destructor may panic while the output is in hand.
 #[inline(always)]
+#[track_caller]
 fn run<F: Future>(future: F, output: &mut QuietlyDropped<F::Output>) {
     let mut future = pin!(future);
     let waker = waker_of_signal();

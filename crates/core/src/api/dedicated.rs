@@ -64,6 +64,7 @@ const STACK: usize = 2 << 20;
 /// drop(tx);
 /// assert_eq!(h.join().unwrap(), 45);
 /// ```
+#[doc(alias = "LockOSThread")]
 #[track_caller]
 pub fn dedicated<F, T>(f: F) -> JoinHandle<T>
 where

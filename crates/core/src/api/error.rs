@@ -6,6 +6,18 @@ use std::fmt;
 use std::panic::Location;
 
 /// Why [`JoinHandle::join`](super::JoinHandle::join) brings no result.
+///
+/// It is `Send` and `Sync`, so `?` takes it into `Box<dyn Error + Send + Sync>`, `anyhow::Error`
+/// and their like, and into `std::io::Error`. The payload of a panic stays inside until
+/// [`into_panic`](Self::into_panic) or [`resume`](Self::resume) takes it out.
+///
+/// # Examples
+/// ```
+/// let error = myriad::spawn(|| -> u32 { panic!("out of ink") }).join().unwrap_err();
+/// assert!(error.is_panic() && !error.is_cancelled());
+/// assert!(error.to_string().ends_with("panicked: out of ink"));
+/// assert_eq!(error.try_into_panic().unwrap().downcast_ref(), Some(&"out of ink"));
+/// ```
 pub struct JoinError(Box<JoinFailure>);
 
 struct JoinFailure {
@@ -101,11 +113,16 @@ impl JoinError {
     ///
     /// # Panics
     /// If the task did not panic ([`is_panic`](Self::is_panic)).
+    #[track_caller]
     pub fn into_panic(self) -> Payload {
-        self.try_into_panic().unwrap_or_else(|error| panic!("no panic: {error}"))
+        match self.try_into_panic() {
+            Ok(payload) => payload,
+            Err(error) => panic!("no panic: {error}"),
+        }
     }
     /// Lets the task's panic go on here, without a second message; panics with this error if the
     /// task did not panic.
+    #[track_caller]
     pub fn resume(self) -> ! {
         match self.try_into_panic() {
             Ok(payload) => unwind::resume(payload),
@@ -147,6 +164,27 @@ impl fmt::Debug for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+/// As an error of kind `Other`; `into_inner` and `downcast` give the `JoinError` back, with the
+/// payload of a panic.
+///
+/// # Examples
+/// ```
+/// use myriad::JoinError;
+/// fn read() -> std::io::Result<String> {
+///     myriad::spawn(|| std::fs::read_to_string("/no/such/file")).join()?
+/// }
+/// assert_eq!(read().unwrap_err().kind(), std::io::ErrorKind::NotFound);
+///
+/// let failed: std::io::Error = myriad::spawn(|| panic!("no")).join().unwrap_err().into();
+/// let error = failed.downcast::<JoinError>().unwrap();
+/// assert_eq!(error.into_panic().downcast_ref(), Some(&"no"));
+/// ```
+impl From<JoinError> for std::io::Error {
+    fn from(error: JoinError) -> std::io::Error {
+        std::io::Error::other(error)
+    }
+}
 
 /// The error of a task that ended by this unwinding.
 pub fn panicked(payload: Payload, location: &'static Location<'static>) -> JoinError {

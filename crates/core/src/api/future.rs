@@ -44,6 +44,7 @@ use std::task::{Context, Poll, Waker};
 /// let h = myriad::spawn_async(async { 6 * 7 });
 /// assert_eq!(h.join().unwrap(), 42);
 /// ```
+#[doc(alias = "spawn_local")]
 #[inline]
 #[track_caller]
 pub fn spawn_async<F>(future: F) -> JoinHandle<F::Output>

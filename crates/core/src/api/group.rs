@@ -65,6 +65,9 @@ use std::sync::Arc;
 /// all.into_iter().for_each(|h| h.join().unwrap());
 /// assert_eq!(words.spawn(|group| group.with(|counts| counts["a"])).join().unwrap(), 2);
 /// ```
+#[doc(alias = "actor")]
+#[doc(alias = "strand")]
+#[doc(alias = "serial")]
 pub struct Group<S = ()> {
     shared: Arc<GroupShared<S>>,
 }
@@ -170,6 +173,13 @@ impl<S: Send + 'static> Group<S> {
 /// A group as its running tasks see it: the way to its state.
 ///
 /// It belongs to the running task, so it cannot go elsewhere; the compiler sees to that.
+///
+/// # Examples
+/// ```
+/// let group = myriad::task::Group::new(1);
+/// group.spawn(|local| local.with(|n| *n += 1)).join().unwrap();
+/// assert_eq!(group.spawn(|local| local.with(|n| *n)).join().unwrap(), 2);
+/// ```
 pub struct Local<S = ()> {
     group: Group<S>,
     _not_sync: PhantomData<*const ()>,
@@ -190,6 +200,7 @@ impl<S> Local<S> {
     /// # Panics
     /// If the state is in use: by a task of the group that waits inside of its `with`, or by the
     /// caller itself.
+    #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         match self.group.shared.state.try_borrow_mut() {
             Ok(mut state) => f(&mut state),

@@ -37,6 +37,15 @@ use std::time::Duration;
 /// tasks are dropped within each other, as deep as they are.)
 ///
 /// Also a future of the same `Result`. May be sent to, and joined from, any task or thread.
+///
+/// # Examples
+/// ```
+/// let h = myriad::spawn(|| 6 * 7);
+/// assert_eq!(h.join().unwrap(), 42);                        // a call that waits
+/// let h = myriad::spawn(|| 6 * 7);
+/// assert_eq!(myriad::block_on(async { h.await.unwrap() }), 42); // or a future
+/// drop(myriad::spawn(|| println!("on its own")));           // detached
+/// ```
 pub struct JoinHandle<T> {
     /// `None` once the result was taken.
     task: Option<HeldTask<T>>,
@@ -58,6 +67,7 @@ impl<T> JoinHandle<T> {
 
     /// The task.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn task_ref(&self) -> TaskRef<'_> {
         self.task.as_ref().expect(TAKEN).task_ref()
     }
@@ -137,6 +147,7 @@ impl<T> JoinHandle<T> {
     /// h.cancel();
     /// assert!(h.join().unwrap_err().is_cancelled());
     /// ```
+    #[doc(alias = "abort")]
     pub fn cancel(&self) {
         if let Some(task) = &self.task
             && !self.is_finished()
@@ -170,6 +181,7 @@ impl<T> JoinHandle<T> {
     /// h.cancel();
     /// assert!(h.join().unwrap_err().is_cancelled());
     /// ```
+    #[track_caller]
     pub fn join_timeout(self, limit: Duration) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         self.join_deadline(time::now() + limit)
     }
@@ -181,6 +193,7 @@ impl<T> JoinHandle<T> {
     ///
     /// # Panics
     /// If there is no memory for a stack.
+    #[track_caller]
     pub fn join_deadline(mut self, at: Instant) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         if is_running(worker::current().as_deref(), self.task_ref()) {
             let error = JoinError::itself(self.spawned_at());
@@ -195,16 +208,19 @@ impl<T> JoinHandle<T> {
     }
 
     /// Where the task was spawned.
+    #[track_caller]
     pub fn spawned_at(&self) -> &'static Location<'static> {
         self.task_ref().location()
     }
 
     /// The task's number. The task itself learns it from [`task::current`](super::current).
+    #[track_caller]
     pub fn id(&self) -> TaskId {
         TaskId::of(&self.task_ref())
     }
 
     /// The task's name, if it was given one.
+    #[track_caller]
     pub fn name(&self) -> Option<Arc<str>> {
         let task = self.task_ref();
         Pool::of_task(task).name_of(task.as_ptr(), true)
@@ -533,12 +549,22 @@ fn detach<T>(task: HeldTask<T>) -> Option<(Option<Role>, Finished<T>)> {
     Some((w, task.finished().unwrap_or_else(|_| thread::abort_with(TOO_EARLY))))
 }
 
+impl<T> JoinHandle<T> {
+    /// For `Debug`, under this name. (No name and no number of the task: those are under a lock.)
+    pub(super) fn show(&self, what: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut s = f.debug_struct(what);
+        match self.task.is_some() {
+            true => {
+                s.field("spawned_at", &format_args!("{}", self.spawned_at())).field("finished", &self.is_finished())
+            }
+            false => s.field("taken", &true),
+        };
+        s.finish_non_exhaustive()
+    }
+}
+
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut s = f.debug_struct("JoinHandle");
-        if self.task.is_some() {
-            s.field("spawned_at", &self.spawned_at().to_string()).field("finished", &self.is_finished());
-        }
-        s.finish_non_exhaustive()
+        self.show("JoinHandle", f)
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod block_on;
 pub(crate) mod blocking;
 pub(crate) mod builder;
+mod canceller;
 pub(crate) mod dedicated;
 pub(crate) mod dispatch;
 mod ended;
@@ -30,6 +31,7 @@ mod until;
 
 pub use block_on::block_on;
 pub use builder::Builder;
+pub use canceller::Canceller;
 pub use dedicated::dedicated;
 pub use dispatch::{YieldedTo, dispatch};
 pub use error::JoinError;

@@ -204,6 +204,7 @@ unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
 /// }
 /// assert_eq!(fib(15), 610);
 /// ```
+#[doc(alias = "fork")]
 #[inline]
 #[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)

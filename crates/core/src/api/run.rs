@@ -144,6 +144,24 @@ impl Handle {
     {
         run_on(*self, Location::caller(), false, f)
     }
+
+    /// As [`Runtime::block_on`], but in this very pool: the future is polled there.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad::Builder::new().workers(1).pool("interactive", 1).build()?;
+    /// let interactive = rt.handle().pool("interactive").unwrap();
+    /// let pool = interactive.block_on(async { myriad::Handle::current().unwrap().pool_name() });
+    /// assert_eq!(&*pool, "interactive");
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn block_on<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send,
+    {
+        self.run(|| block_on(future))
+    }
 }
 
 /// Runs `f` as a task and returns its result: what `main` of a program of tasks calls.
@@ -236,6 +254,7 @@ where
 
 /// Runs `f` in this pool, as a job of a [guest](crate::record::header::Kind::GUEST) or not, and
 /// waits on whatever thread.
+#[track_caller]
 pub(crate) fn run_on<F, T>(home: Handle, location: &'static Location<'static>, guest: bool, f: F) -> T
 where
     F: FnOnce() -> T + Send,
@@ -267,6 +286,7 @@ where
 /// Gives the task to this runtime, and waits for its end. Compiled once.
 /// `task` is one of the pool of `home`, in the caller's frame; there is a stack ensured.
 #[inline(never)]
+#[track_caller]
 fn run_record(home: Handle, w: Option<Role>, task: InFrame) {
     let pool = home.inner();
     let record = task.address();
@@ -301,6 +321,20 @@ const ENDED: &str = "the runtime has been shut down: it cannot run anything any 
 ///
 /// # Blocking
 /// Only as long as they take.
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+/// static DONE: AtomicBool = AtomicBool::new(false);
+/// myriad::run(|| {
+///     myriad::spawn(|| DONE.store(true, SeqCst));
+///     while !DONE.load(SeqCst) {
+///         myriad::yield_now();
+///     }
+/// });
+/// ```
+#[doc(alias = "Gosched")]
+#[doc(alias = "sched_yield")]
 pub fn yield_now() {
     match worker::current() {
         Some(w) => _ = w.yield_now(),

@@ -52,6 +52,16 @@ use std::ptr::null_mut;
 const OPEN: isize = isize::MAX / 2;
 
 /// Spawns tasks that may borrow what outlives the [`scope`].
+///
+/// # Examples
+/// ```
+/// let words = ["one", "two"];
+/// let lengths = myriad::scope(|s| {
+///     let tasks = words.map(|word| s.spawn(move || word.len()));
+///     tasks.map(|h| h.join().unwrap())
+/// });
+/// assert_eq!(lengths, [3, 3]);
+/// ```
 pub struct Scope<'scope, 'env: 'scope> {
     counts: Counts,
     /// Its tasks are cancelled, and no more begin; and whose it is.
@@ -67,8 +77,15 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show("Scope", f)
+    }
+}
+
+impl Scope<'_, '_> {
+    /// For `Debug`, under this name.
+    pub(super) fn show(&self, what: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Relaxed: it says how it was.
-        f.debug_struct("Scope").field("cancelled", &self.head.cancelled.load(Relaxed)).finish_non_exhaustive()
+        f.debug_struct(what).field("cancelled", &self.head.cancelled.load(Relaxed)).finish_non_exhaustive()
     }
 }
 
@@ -165,6 +182,8 @@ impl Counts {
 /// });
 /// assert_eq!(parts, [10, 20, 30]);
 /// ```
+#[doc(alias = "nursery")]
+#[doc(alias = "TaskGroup")]
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
@@ -566,13 +585,25 @@ fn keep_first(panic: &Mutex<Kept>, payload: Payload) -> Option<Payload> {
 }
 
 /// The right to the result of a task of a scope. Dropping it leaves the task to the scope's end.
-#[derive(Debug)]
+///
+/// # Examples
+/// ```
+/// let numbers = vec![1, 2, 3];
+/// let sum = myriad::scope(|s| s.spawn(|| numbers.iter().sum::<u32>()).join().unwrap());
+/// assert_eq!(sum, 6);
+/// ```
 pub struct ScopedJoinHandle<'scope, T> {
     /// Dropped by our own destructor, so that most often nothing is left for a call.
     handle: ManuallyDrop<JoinHandle<T>>,
     /// Of the scope: where the panic goes if the handle is dropped when the task has panicked
     /// already.
     panic: &'scope Mutex<Kept>,
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.show("ScopedJoinHandle", f)
+    }
 }
 
 impl<T> ScopedJoinHandle<'_, T> {

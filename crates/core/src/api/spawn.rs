@@ -8,9 +8,10 @@ use crate::record::header::{Ended, Header, Kind, Mode, Outcome, TaskFlags};
 use crate::record::held::HeldTask;
 use crate::record::{memory, payload as record};
 use crate::sched::pool::Handle;
+use crate::sched::pool::Pool;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
-use crate::sched::{cancel, finish, user_code};
+use crate::sched::{cancel, finish, hints, user_code};
 use std::panic::Location;
 
 /// Starts a task that runs `f`, and returns a handle to its result.
@@ -33,6 +34,8 @@ use std::panic::Location;
 /// let h = myriad::spawn(|| 6 * 7);
 /// assert_eq!(h.join().unwrap(), 42);
 /// ```
+#[doc(alias = "goroutine")]
+#[doc(alias = "go")]
 #[inline]
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
@@ -282,7 +285,12 @@ pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
     // payload is.
     unsafe {
         match (*task).outcome() {
-            Outcome::Returned => record::drop_in_place::<T>(task),
+            Outcome::Returned => {
+                if hints::ON && hints::is_unrun::<T>() {
+                    hints::result_unrun((*task).location(), || Pool::of((*task).runtime()).says_hints());
+                }
+                record::drop_in_place::<T>(task);
+            }
             Outcome::Panicked => record::drop_in_place::<Payload>(task),
             Outcome::Dropped | Outcome::Left => {}
         }

@@ -39,6 +39,9 @@ use std::task::{Context, Poll};
 ///     assert!(task.join().unwrap().is_err());
 /// }
 /// ```
+#[doc(alias = "Context")]
+#[doc(alias = "AbortController")]
+#[doc(alias = "StopToken")]
 #[doc(alias = "CancellationToken")]
 #[derive(Clone)]
 pub struct Token(Arc<Inner>);
@@ -95,6 +98,15 @@ struct Entered(*const CancelScope);
 unsafe impl Send for Entered {}
 
 /// The token was cancelled before the work was done.
+///
+/// # Examples
+/// ```
+/// use myriad::cancel::{Token, TokenCancelled};
+/// let token = Token::new();
+/// token.cancel();
+/// let work = token.run(|| myriad::time::sleep(std::time::Duration::from_secs(3600)));
+/// assert_eq!(work, Err(TokenCancelled));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenCancelled;
 
@@ -118,6 +130,7 @@ impl Token {
     }
 
     /// A token that is cancelled with this one, or alone.
+    #[doc(alias = "child_token")]
     pub fn child(&self) -> Token {
         let child = Token::below(Some(self.clone()));
         let mut state = self.lock();
@@ -370,6 +383,7 @@ impl Token {
     ///
     /// # Panics
     /// If there is no memory for a stack.
+    #[track_caller]
     pub fn wait(&self) {
         if !self.is_cancelled() {
             crate::api::block_on(self.cancelled());
@@ -478,9 +492,14 @@ impl OnCancel {
 }
 
 /// What [`Token::run_async`] returns.
-#[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct RunAsync<F>(Until<F, WaitCancelled>);
+
+impl<F> fmt::Debug for RunAsync<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show("RunAsync", f)
+    }
+}
 
 impl<F: Future> Future for RunAsync<F> {
     type Output = Result<F::Output, TokenCancelled>;

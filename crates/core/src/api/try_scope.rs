@@ -19,6 +19,30 @@ type FirstResult<T> = Option<UserValue<T>>;
 const _: () = assert!(!needs_drop::<(KeptError<String>, KeptPanic, FirstResult<String>)>());
 
 /// All errors of a [`try_scope`], the first one first. There is at least one.
+///
+/// It is an error if the errors are, and an `std::io::Error` can be made of those of that type.
+/// Where they are plain texts, [`into_first`](Self::into_first) gives what `?` can take.
+///
+/// # Examples
+/// ```
+/// use myriad::{Errors, try_scope};
+/// use std::io;
+/// fn fetch() -> io::Result<()> {
+///     try_scope(|s| {
+///         drop(s.spawn(|| std::fs::read("/no/such/file")));
+///         Ok(())
+///     })?;
+///     Ok(())
+/// }
+/// let error = fetch().unwrap_err();
+/// assert_eq!(error.kind(), io::ErrorKind::NotFound);
+/// assert_eq!(error.downcast::<Errors<io::Error>>().unwrap().iter().count(), 1);
+///
+/// fn check() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+///     Ok(try_scope(|_| Err("no such host")).map_err(Errors::into_first)?)
+/// }
+/// assert_eq!(check().unwrap_err().to_string(), "no such host");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Errors<E>(Vec<E>);
 
@@ -70,14 +94,35 @@ impl<E: std::error::Error> std::error::Error for Errors<E> {
     }
 }
 
+/// As an error of the first one's kind; `into_inner` and `downcast` give all of them back.
+impl From<Errors<std::io::Error>> for std::io::Error {
+    fn from(errors: Errors<std::io::Error>) -> std::io::Error {
+        std::io::Error::new(errors.first().kind(), errors)
+    }
+}
+
 /// Spawns tasks that may borrow what outlives the [`try_scope`], and may fail.
-#[derive(Debug)]
+///
+/// # Examples
+/// ```
+/// let sum = myriad::try_scope(|s| {
+///     let (one, two) = (s.spawn(|| "1".parse::<u32>()), s.spawn(|| "2".parse()));
+///     // (`None` of a task that has failed: its error is that of the scope.)
+///     Ok(one.join().unwrap().unwrap_or(0) + two.join().unwrap().unwrap_or(0))
+/// });
+/// assert_eq!(sum, Ok(3));
+/// ```
 pub struct TryScope<'scope, 'env: 'scope, E> {
     scope: Scope<'scope, 'env>,
     failures: Mutex<Failures<E>>,
 }
 
-#[derive(Debug)]
+impl<E> fmt::Debug for TryScope<'_, '_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scope.show("TryScope", f)
+    }
+}
+
 struct Failures<E> {
     errors: Vec<KeptError<E>>,
     /// The first panic of a task.
@@ -86,7 +131,6 @@ struct Failures<E> {
     body: Option<Body>,
 }
 
-#[derive(Debug)]
 struct Body(*const CancelScope);
 // SAFETY: followed under the lock, under which the owner takes it out before it leaves the cancel
 // scope.
@@ -119,6 +163,10 @@ unsafe impl Send for Body {}
 /// });
 /// assert_eq!(result.unwrap_err().into_vec(), ["no such host"]);
 /// ```
+#[doc(alias = "errgroup")]
+#[doc(alias = "nursery")]
+#[doc(alias = "TaskGroup")]
+#[doc(alias = "try_join")]
 pub fn try_scope<'env, F, T, E>(f: F) -> Result<T, Errors<E>>
 where
     F: for<'scope> FnOnce(&'scope TryScope<'scope, 'env, E>) -> Result<T, E>,
@@ -271,6 +319,9 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
 /// }));
 /// assert_eq!(winner, Some(0));
 /// ```
+#[doc(alias = "select_ok")]
+#[doc(alias = "join_any")]
+#[doc(alias = "first_completed")]
 #[track_caller]
 pub fn race<I, F, T>(tasks: I) -> Option<T>
 where

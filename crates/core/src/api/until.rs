@@ -9,16 +9,23 @@
 //! `destructors.rs::an_output_that_panics_after_its_future_within_a_limit`.
 
 use crate::sched::{unwind, user_code};
+use std::fmt;
 use std::future::Future;
 use std::mem::needs_drop;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-#[derive(Debug)]
 pub(super) struct Until<F, S> {
     /// `None` once it has ended, or was stopped.
     future: Option<F>,
     stop: S,
+}
+
+impl<F, S: fmt::Debug> Until<F, S> {
+    /// For `Debug` under this name, whatever the future is: few of them have it.
+    pub(super) fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name).field("ended", &self.future.is_none()).field("limit", &self.stop).finish_non_exhaustive()
+    }
 }
 
 impl<F: Future, S: Future<Output = ()>> Until<F, S> {

@@ -34,6 +34,8 @@ pub(crate) const MOST_STACK: usize = 1 << 30;
 /// let rt = myriad::Builder::new().workers(2).name("crunch").build().unwrap();
 /// assert_eq!(rt.run(|| myriad::spawn(|| 40 + 2).join().unwrap()), 42);
 /// ```
+#[doc(alias = "ThreadPoolBuilder")]
+#[doc(alias = "RuntimeBuilder")]
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Builder {
@@ -98,12 +100,27 @@ impl Builder {
     /// Several tasks take turns on one thread, so in such places one task would see, or free, what
     /// another has set. `docs/SOUNDNESS.md` has the programs that show it. All else, thread-locals
     /// included, is as in threads mode: a task that has blocked goes on on the same thread.
+    ///
+    /// # Examples
+    /// ```
+    /// // SAFETY: the tasks of this program block in no thread-local scope, no initialiser of a
+    /// // thread-local, and no destructor.
+    /// let rt = unsafe { myriad::Builder::fibers() }.workers(2).build()?;
+    /// let sum: u32 = rt.run(|| (0..1000).map(|i| myriad::spawn(move || i % 2).join().unwrap()).sum());
+    /// assert_eq!(sum, 500);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[doc(alias = "coroutine")]
+    #[doc(alias = "green_thread")]
     pub unsafe fn fibers() -> Builder {
         Builder { fibers: true, ..Builder::new() }
     }
 
     /// How many workers; by default as many as the process may use cores (affinity and cgroup quota
     /// counted).
+    #[doc(alias = "worker_threads")]
+    #[doc(alias = "num_threads")]
+    #[doc(alias = "GOMAXPROCS")]
     pub fn workers(mut self, n: usize) -> Builder {
         self.workers = Some(n);
         self
@@ -141,6 +158,7 @@ impl Builder {
     /// of two, a fiber to four pages if these are large. Only what is touched becomes memory. A
     /// task has at least half of a fiber, less a guard page (of a thread a quarter), because it may
     /// run on top of another that waits for it.
+    #[doc(alias = "thread_stack_size")]
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
         self
@@ -155,6 +173,7 @@ impl Builder {
     }
 
     /// What the threads are called: `NAME-0`, `NAME-1`, ...
+    #[doc(alias = "thread_name")]
     pub fn name(mut self, name: impl Into<String>) -> Builder {
         self.name = name.into();
         self
@@ -177,6 +196,8 @@ impl Builder {
     /// assert_eq!(name.as_deref(), Some("mill 0"));
     /// # std::io::Result::Ok(())
     /// ```
+    #[doc(alias = "thread_name")]
+    #[doc(alias = "thread_name_fn")]
     pub fn name_threads(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
         self.threads.name = Some(Arc::new(name));
         self
@@ -282,6 +303,9 @@ impl Builder {
     /// not: it sees which workers are stuck and sends help, and a
     /// [`shutdown`](Runtime::shutdown) has the patience that it was given. Threads that are
     /// outside of the runtime have real time too.
+    #[doc(alias = "pause")]
+    #[doc(alias = "test_util")]
+    #[doc(alias = "start_paused")]
     pub fn manual_clock(mut self) -> Builder {
         self.manual_clock = true;
         self
@@ -311,6 +335,7 @@ impl Builder {
     /// # Errors
     /// As [`build`](Self::build); `AlreadyExists` if the global runtime runs already: install it
     /// before the first use.
+    #[doc(alias = "build_global")]
     pub fn install(self) -> io::Result<()> {
         global::install(self)
     }

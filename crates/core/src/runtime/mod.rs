@@ -16,8 +16,8 @@ use crate::queue::policy::Policy;
 use crate::sched::pool::Pool;
 use myriad_base::sys::clock::Instant;
 use myriad_base::sys::passing::passing;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 /// A running set of workers. Several may exist at a time.
 ///
@@ -35,11 +35,30 @@ use std::time::Duration;
 ///
 /// Dropping it shuts it down without patience: see [`shutdown`](Runtime::shutdown) with a deadline
 /// of zero.
-#[derive(Debug)]
+///
+/// # Examples
+/// ```
+/// let rt = myriad::Builder::new().workers(2).build()?;
+/// let sum = rt.run(|| {
+///     let (a, b) = myriad::join(|| 1, || 2);
+///     a + b
+/// });
+/// assert_eq!(sum, 3);
+/// assert!(rt.shutdown(std::time::Duration::from_secs(1)).is_clean());
+/// # std::io::Result::Ok(())
+/// ```
+#[doc(alias = "Executor")]
+#[doc(alias = "ThreadPool")]
 pub struct Runtime {
     pub(crate) pool: &'static Pool,
     /// Shut down already.
     down: bool,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pool.show("Runtime", f)
+    }
 }
 
 impl Runtime {
@@ -92,6 +111,8 @@ impl Runtime {
     ///
     /// # Panics
     /// If its clock is the real one.
+    #[doc(alias = "pause")]
+    #[track_caller]
     pub fn advance(&self, by: Duration) {
         assert!(
             self.pool.clock.is_manual(),
@@ -137,6 +158,8 @@ impl Runtime {
     /// let report = rt.shutdown(Duration::from_secs(1));
     /// assert!(report.is_clean(), "{report}");
     /// ```
+    #[doc(alias = "shutdown_timeout")]
+    #[track_caller]
     pub fn shutdown(mut self, patience: Duration) -> Report {
         assert!(
             !self.is_inside(),

@@ -80,7 +80,10 @@ impl Handle {
     /// If there is none.
     #[track_caller]
     pub(crate) fn expect_pool(self, name: &str) -> Handle {
-        self.pool(name).unwrap_or_else(|error| panic!("{error}"))
+        match self.pool(name) {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// Who the caller is to this pool: a task of the same runtime may spawn until the very end.

@@ -13,6 +13,24 @@ pub struct Report {
 }
 
 /// A task in a [`Report`].
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// let rt = myriad::Builder::new().workers(1).build()?;
+/// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+/// let (begun, has_begun) = std::sync::mpsc::channel();
+/// drop(rt.spawn(move || {
+///     begun.send(()).unwrap();
+///     rx.recv() // nobody sends
+/// }));
+/// has_begun.recv().unwrap();
+/// let report = rt.shutdown(Duration::from_millis(100));
+/// let left = &report.unfinished()[0];
+/// assert_eq!(left.state(), myriad::State::Blocked);
+/// assert_eq!(left.waits_for(), Some(myriad::WaitReason::Recv));
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Unfinished {
     pub(super) name: Option<String>,
@@ -22,6 +40,15 @@ pub struct Unfinished {
 }
 
 /// Where a shutdown found a task.
+///
+/// # Examples
+/// ```
+/// let rt = myriad::Builder::new().workers(1).build()?;
+/// drop(rt.spawn_async(std::future::pending::<()>()));
+/// let report = rt.shutdown(std::time::Duration::from_millis(100));
+/// assert_eq!(report.dropped()[0].state(), myriad::State::Waiting);
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {

@@ -10,6 +10,7 @@ pub(crate) mod context;
 pub(crate) mod driver;
 pub(crate) mod finish;
 pub(crate) mod fork;
+pub(crate) mod hints;
 pub(crate) mod idle;
 pub(crate) mod lifecycle;
 pub(crate) mod pool;

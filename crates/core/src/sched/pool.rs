@@ -291,13 +291,23 @@ impl Free {
     }
 }
 
-/// Shows the settings by which somebody knows it: users print runtimes and scopes.
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let config = self.config();
+        self.show("Pool", f)
+    }
+}
+
+impl Pool {
+    /// Shows the settings by which somebody knows it, under this name: users print runtimes and
+    /// handles. Waits for no lock, for a program may print in the middle of anything: the name is
+    /// left out while another thread changes the settings.
+    pub(crate) fn show(&self, what: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mode = if self.fibers { "fibers" } else { "threads" };
-        let mut pool = f.debug_struct("Pool");
-        pool.field("name", &config.name).field("workers", &config.workers).field("mode", &format_args!("{mode}"));
+        let mut pool = f.debug_struct(what);
+        if let Some(config) = self.config.try_lock() {
+            pool.field("name", &config.name);
+        }
+        pool.field("workers", &self.regular_workers().len()).field("mode", &format_args!("{mode}"));
         pool.finish_non_exhaustive()
     }
 }
@@ -624,6 +634,11 @@ impl Pool {
     /// The settings.
     pub(crate) fn config(&self) -> Settings {
         Settings(ManuallyDrop::new(self.config.lock().clone()))
+    }
+
+    /// Does it say [hints](crate::sched::hints)? Waits for no lock: a task may be about to block.
+    pub(crate) fn says_hints(&self) -> bool {
+        self.config.try_lock().is_some_and(|config| matches!(config.unhandled, Unhandled::Report))
     }
 
     /// The time of this pool's tasks.

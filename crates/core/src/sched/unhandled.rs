@@ -16,6 +16,10 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub enum Unhandled {
     /// A line on the standard error.
+    ///
+    /// In debug builds there are hints too, a line for each place: about a task whose closure has
+    /// returned a future that nobody polls (`spawn(|| async { .. })`), and about a future that
+    /// blocks in a call with an asynchronous form. All other settings switch hints off.
     #[default]
     Report,
     /// Nothing more than what std's panic hook says.

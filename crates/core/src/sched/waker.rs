@@ -237,15 +237,14 @@ fn notify(w: Option<&Worker>, signal: &Signal) {
     }
 }
 
-/// Wakes the future in this record, which the caller has just marked as cancelled by a SeqCst
-/// exchange. True: its next poll sees that; false: its own code may be blocked.
-pub(crate) fn wake_cancelled(task: TaskRef<'_>) -> bool {
+/// The future in this record, which the caller has just marked as cancelled by a SeqCst exchange,
+/// if it waited: the caller queues it. And whether its next poll sees the mark; if not, its own
+/// code may be blocked.
+pub(crate) fn woken_by_cancellation(task: TaskRef<'_>) -> (Option<Runnable>, bool) {
     let found = state::for_cancellation(task.state());
-    if found == Found::Idle {
-        // SAFETY: a wake that says so makes it the caller's to queue.
-        worker::schedule(unsafe { Runnable::from_raw(task.as_ptr()) });
-    }
-    found != Found::Runs
+    // SAFETY: a wake that says so makes it the caller's to queue.
+    let woken = (found == Found::Idle).then(|| unsafe { Runnable::from_raw(task.as_ptr()) });
+    (woken, found != Found::Runs)
 }
 
 /// The word for `waiter` that stands for this waker, if it needs no box.

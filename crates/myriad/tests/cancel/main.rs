@@ -6,6 +6,7 @@ mod cancel_common;
 mod common;
 
 mod cancel_grants;
+mod cancel_handles;
 mod cancel_in_panics;
 mod cancel_joins;
 mod cancel_life;

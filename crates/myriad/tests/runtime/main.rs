@@ -6,6 +6,7 @@ mod common;
 mod bad_input;
 mod call_later;
 mod manual_clock;
+mod panic_places;
 mod runtimes;
 mod shutdown;
 mod shutdown_meanwhile;

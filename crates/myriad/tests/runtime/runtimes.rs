@@ -223,8 +223,11 @@ fn debug_output_is_short() {
             assert!(line.len() < 300 && !line.contains('\n'), "{} bytes: {line}", line.len());
             line
         };
-        assert!(line(rt).contains("workers: "), "{}", line(rt));
-        line(&rt.handle());
+        for (what, kind) in [(line(rt), "Runtime {"), (line(&rt.handle()), "Handle {")] {
+            let workers =
+                format!("workers: {}, mode: {}", rt.workers(), if rt.is_fiber_mode() { "fibers" } else { "threads" });
+            assert!(what.starts_with(kind) && what.contains("name: \"myriad\"") && what.contains(&workers), "{what}");
+        }
         rt.run(|| {
             myriad::scope(|s| {
                 line(s);
@@ -235,11 +238,42 @@ fn debug_output_is_short() {
                 set.spawn(move || i);
             }
             line(&set);
+            let h = myriad::spawn(|| ());
+            let (sleep, blocking) = (myriad::time::sleep_async(crate::common::PATIENCE), myriad::blocking_async(|| ()));
+            let (late, token) =
+                (myriad::time::timeout_async(crate::common::PATIENCE, async {}), myriad::cancel::Token::new());
+            let futures: [&dyn std::fmt::Debug; 6] =
+                [&h.canceller(), &sleep, &late, &blocking, &token, &token.run_async(async {})];
+            futures.iter().for_each(|what| _ = line(*what));
+            let words: Result<(), myriad::Errors<String>> = myriad::try_scope(|s| Ok(_ = line(s)));
+            words.unwrap();
+            h.join().unwrap();
             while let Some(result) = set.join_next() {
                 _ = result.unwrap();
             }
         });
     });
+}
+
+/// As tokio's: `?` takes them into an `io::Error`, which gives them back.
+#[test]
+fn errors_become_io_errors() {
+    use std::io;
+    let error: io::Error = myriad::spawn(|| crate::common::plan("planned")).join().unwrap_err().into();
+    assert_eq!(error.kind(), io::ErrorKind::Other);
+    assert!(error.to_string().contains("panicked: planned"), "{error}");
+    let payload = error.downcast::<myriad::JoinError>().unwrap().try_into_panic().unwrap();
+    assert_eq!(crate::common::text(&*payload), "planned: planned");
+    let elapsed: io::Error = myriad::time::Elapsed.into();
+    assert_eq!((elapsed.kind(), elapsed.to_string().as_str()), (io::ErrorKind::TimedOut, "the time limit has passed"));
+    let failed = |kind| io::Error::new(kind, "a task");
+    let both: Result<(), _> = myriad::try_scope(|s| {
+        drop(s.spawn(|| -> Result<(), io::Error> { Err(failed(io::ErrorKind::NotFound)) }));
+        Err(failed(io::ErrorKind::NotFound))
+    });
+    let error: io::Error = both.unwrap_err().into();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    assert!((1..=2).contains(&error.downcast::<myriad::Errors<io::Error>>().unwrap().into_vec().len()));
 }
 
 /// `?` takes it into an error type that asks for `Sync`, as `anyhow`'s does.

@@ -6,6 +6,7 @@ mod common;
 mod futures;
 mod gangs;
 mod groups;
+mod hints;
 mod join;
 mod join_set;
 mod local_scope;

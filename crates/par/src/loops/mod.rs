@@ -26,6 +26,15 @@ use std::num::NonZero;
 use std::ops::{ControlFlow, Range};
 
 /// Which worker runs which iterations of a [`Loop`].
+///
+/// # Examples
+/// ```
+/// use myriad::par::{Loop, Schedule};
+/// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+/// let sum = AtomicUsize::new(0);
+/// Loop::new(0..100_usize).schedule(Schedule::Static).run(|i| _ = sum.fetch_add(i, Relaxed));
+/// assert_eq!(sum.into_inner(), 4950);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
     /// Who has nothing to do takes half of what somebody else has left. For bodies of any kind, and
@@ -77,6 +86,7 @@ impl<I: Index> Loop<I> {
     ///
     /// # Panics
     /// If it is 0.
+    #[track_caller]
     pub fn grain(mut self, iterations: usize) -> Self {
         self.grain = Some(NonZero::new(iterations).expect("a grain has at least 1 iteration, not 0").get());
         self
@@ -94,6 +104,7 @@ impl<I: Index> Loop<I> {
     ///
     /// # Panics
     /// If it is 0.
+    #[track_caller]
     pub fn tasks(mut self, tasks: usize) -> Self {
         self.tasks = Some(NonZero::new(tasks).expect("a loop has at least 1 task, not 0").get());
         self

@@ -44,6 +44,7 @@ pub(crate) fn leaf_size(len: usize) -> usize {
 /// let longest = myriad::par::reduce(&["a", "ccc", "bb"], "", |a, b| if b.len() > a.len() { b } else { a });
 /// assert_eq!(longest, "ccc");
 /// ```
+#[doc(alias = "fold")]
 #[track_caller]
 pub fn reduce<T>(xs: &[T], id: T, op: impl Fn(T, T) -> T + Sync) -> T
 where

@@ -22,6 +22,7 @@ use std::cmp::Ordering;
 /// myriad::par::sort(&mut v);
 /// assert_eq!(v, ["apple", "fig", "pear"]);
 /// ```
+#[doc(alias = "par_sort")]
 pub fn sort<T: Ord + Send + Sync>(v: &mut [T]) {
     sort_by(v, T::cmp);
 }

@@ -20,6 +20,7 @@ use std::cmp::Ordering;
 /// myriad::par::sort_unstable(&mut v);
 /// assert_eq!(v, [1, 2, 3, 4, 5]);
 /// ```
+#[doc(alias = "par_sort_unstable")]
 pub fn sort_unstable<T: Ord + Send + Sync>(v: &mut [T]) {
     sort_unstable_by(v, T::cmp);
 }

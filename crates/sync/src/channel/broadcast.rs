@@ -34,7 +34,10 @@ use std::time::Duration;
 /// assert_eq!(b.recv().unwrap().message().as_deref(), Some(&3));
 /// assert!(b.recv().is_err(), "the last sender is gone");
 /// ```
+#[doc(alias = "bus")]
+#[doc(alias = "pubsub")]
 #[must_use]
+#[track_caller]
 pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T>) {
     assert!(capacity > 0, "a broadcast needs room for a message: give it a capacity of 1 or more");
     // All of its memory now: it may not grow under the lock.
@@ -44,6 +47,17 @@ pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T
 }
 
 /// What a receiver of a [`broadcast`] hears.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::{Heard, broadcast};
+/// let (tx, mut rx) = broadcast(2);
+/// for i in 0..4 {
+///     tx.send(i).unwrap();
+/// }
+/// assert_eq!(rx.recv(), Ok(Heard::Missed(2)));
+/// assert_eq!(rx.recv(), Ok(Heard::Message(2.into())));
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<T> {
     /// A message. All receivers share it.

@@ -3,10 +3,26 @@
 use std::fmt;
 
 /// The channel is closed; the message comes back.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::unbounded();
+/// drop(rx);
+/// let error = tx.send("kept").unwrap_err();
+/// assert_eq!(error.0, "kept");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
 /// Why [`try_send`](super::Sender::try_send) did not send; the message comes back.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::{TrySendError, bounded};
+/// let (tx, _rx) = bounded(1);
+/// tx.send(1).unwrap();
+/// assert!(matches!(tx.try_send(2), Err(TrySendError::Full(2))));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The channel is full, or no receiver waits at the rendezvous.
@@ -16,6 +32,15 @@ pub enum TrySendError<T> {
 }
 
 /// Why a send with a time limit did not send; the message comes back.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::{SendTimeoutError, bounded};
+/// let (tx, _rx) = bounded(1);
+/// tx.send(1).unwrap();
+/// let late = tx.send_timeout(2, std::time::Duration::from_millis(1));
+/// assert!(matches!(late, Err(SendTimeoutError::Timeout(2))));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
     /// The time has passed.
@@ -25,10 +50,28 @@ pub enum SendTimeoutError<T> {
 }
 
 /// The channel is closed, and nothing is left in it.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::{RecvError, unbounded};
+/// let (tx, rx) = unbounded();
+/// tx.send(1).unwrap();
+/// drop(tx);
+/// assert_eq!((rx.recv(), rx.recv()), (Ok(1), Err(RecvError)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecvError;
 
 /// Why [`try_recv`](super::Receiver::try_recv) brought nothing.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::{TryRecvError, unbounded};
+/// let (tx, rx) = unbounded::<u32>();
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+/// drop(tx);
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
     /// Nothing is there now.
@@ -38,6 +81,14 @@ pub enum TryRecvError {
 }
 
 /// Why a receive with a time limit brought nothing.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::{RecvTimeoutError, unbounded};
+/// let (_tx, rx) = unbounded::<u32>();
+/// let late = rx.recv_timeout(std::time::Duration::from_millis(1));
+/// assert_eq!(late, Err(RecvTimeoutError::Timeout));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecvTimeoutError {
     /// The time has passed.

@@ -73,6 +73,10 @@ pub use weak::{WeakReceiver, WeakSender};
 ///
 /// A capacity of 0 makes a [`rendezvous`]; memory is taken as messages come, so a huge capacity (up
 /// to `usize::MAX`, which is as good as [`unbounded`]) costs nothing before it is used.
+#[doc(alias = "mpsc")]
+#[doc(alias = "mpmc")]
+#[doc(alias = "chan")]
+#[doc(alias = "channel")]
 #[doc(alias = "sync_channel")]
 #[must_use]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -80,6 +84,10 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 /// A channel that holds any number of messages: sending never waits.
+#[doc(alias = "mpsc")]
+#[doc(alias = "mpmc")]
+#[doc(alias = "chan")]
+#[doc(alias = "unbounded_channel")]
 #[doc(alias = "channel")]
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
@@ -87,6 +95,9 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 /// A channel that holds no message: each send waits for a receive, and the other way round.
+#[doc(alias = "mpsc")]
+#[doc(alias = "chan")]
+#[doc(alias = "zero_capacity")]
 #[doc(alias = "sync_channel")]
 #[must_use]
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
@@ -108,6 +119,7 @@ pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
 #[doc(alias = "sliding")]
 #[doc(alias = "overflow")]
 #[must_use]
+#[track_caller]
 pub fn bounded_drop_oldest<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(
         capacity > 0,
@@ -130,6 +142,7 @@ pub fn bounded_drop_oldest<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 /// ```
 #[doc(alias = "dropping")]
 #[must_use]
+#[track_caller]
 pub fn bounded_drop_newest<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(
         capacity > 0,

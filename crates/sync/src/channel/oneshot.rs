@@ -13,6 +13,7 @@ use super::{Receiver, Sender};
 /// myriad::spawn(move || tx.send(6 * 7));
 /// assert_eq!((rx.recv(), rx.recv()), (Ok(42), Err(RecvError)));
 /// ```
+#[doc(alias = "Future")]
 #[must_use]
 pub fn oneshot<T>() -> (OnceSender<T>, Receiver<T>) {
     let (tx, rx) = super::bounded(1);

@@ -26,6 +26,8 @@ use std::time::Duration;
 /// assert!(set.send(43).is_err(), "it is set");
 /// assert_eq!((waiting.join().unwrap(), *get.recv().unwrap(), *get.recv().unwrap()), (42, 42, 42));
 /// ```
+#[doc(alias = "Deferred")]
+#[doc(alias = "CompletableFuture")]
 #[doc(alias = "future")]
 #[must_use]
 pub fn promise<T>() -> (PromiseSender<T>, PromiseReceiver<T>) {

@@ -17,6 +17,14 @@ use std::time::Duration;
 
 /// Receives messages. Clone it for more receivers, each message goes to one of them; when all are
 /// dropped, the channel closes, and what is buffered is dropped with it.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::bounded(4);
+/// myriad::spawn(move || (0..3).try_for_each(|i| tx.send(i)));
+/// assert_eq!(rx.recv(), Ok(0));
+/// assert_eq!(rx.into_iter().collect::<Vec<_>>(), [1, 2]);
+/// ```
 pub struct Receiver<T> {
     share: Share<T>,
 }

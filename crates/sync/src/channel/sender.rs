@@ -16,6 +16,16 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 /// Sends messages. Clone it for more senders; when all are dropped, the channel closes.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::bounded(4);
+/// let other = tx.clone();
+/// tx.send(1).unwrap();
+/// myriad::block_on(other.send_async(2)).unwrap();
+/// drop((tx, other));
+/// assert_eq!(rx.iter().collect::<Vec<_>>(), [1, 2]);
+/// ```
 pub struct Sender<T> {
     share: Share<T>,
 }

@@ -27,6 +27,7 @@ use std::time::Duration;
 /// assert!(timer.recv().unwrap() >= begin + Duration::from_millis(2));
 /// assert!(timer.recv_timeout(Duration::from_millis(1)).is_err(), "there was one");
 /// ```
+#[doc(alias = "Timer")]
 #[must_use]
 pub fn after(duration: Duration) -> Ticks {
     Ticks::new(time::now() + duration, Duration::MAX)
@@ -52,12 +53,30 @@ pub fn after(duration: Duration) -> Ticks {
 /// ```
 #[doc(alias = "interval")]
 #[must_use]
+#[track_caller]
 pub fn tick(period: Duration) -> Ticks {
     assert!(!period.is_zero(), "ticks need a period that is longer than nothing");
     Ticks::new(time::now() + period, period)
 }
 
 /// A channel on which nothing ever comes.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::{after, never};
+/// use std::time::Duration;
+/// // An arm that is there only with a limit.
+/// let limit = None;
+/// let over = limit.map_or_else(never, after);
+/// let (tx, rx) = myriad::channel::unbounded();
+/// tx.send(1).unwrap();
+/// let got = myriad::select! {
+///     number = rx.recv() => number.ok(),
+///     _ = over.recv() => None,
+/// };
+/// assert_eq!(got, Some(1));
+/// # let _: Option<Duration> = limit;
+/// ```
 #[must_use]
 pub fn never() -> Ticks {
     Ticks::new(Instant::NEVER, Duration::MAX)

@@ -7,6 +7,14 @@ use std::marker::PhantomData;
 
 /// Sends what a function makes of its messages: none, one, or several for each. Made by
 /// [`Sender::transform`].
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::unbounded();
+/// let lengths = tx.transform(|text: &str| Some(text.len()));
+/// lengths.send("three").unwrap();
+/// assert_eq!(rx.recv(), Ok(5));
+/// ```
 pub struct TransformSender<A, B, I, F> {
     sender: Sender<B>,
     f: F,

@@ -26,6 +26,7 @@ use std::time::Duration;
 /// assert!(seen.recv().is_err());
 /// assert_eq!(*seen.get(), 3);
 /// ```
+#[doc(alias = "StateFlow")]
 #[must_use]
 pub fn watch<T>(value: T) -> (WatchSender<T>, WatchReceiver<T>) {
     let observable = Arc::new(Observable::new(Latest { value: UserValue::new(Arc::new(value)), version: 0 }));

@@ -10,11 +10,31 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A sending end that does not keep the channel open: [`Sender::downgrade`].
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::unbounded();
+/// let weak = tx.downgrade();
+/// weak.upgrade().unwrap().send(1).unwrap();
+/// drop(tx);
+/// assert!(weak.upgrade().is_none());
+/// assert_eq!(rx.iter().collect::<Vec<_>>(), [1]);
+/// ```
 pub struct WeakSender<T> {
     share: WeakShare<T>,
 }
 
 /// A receiving end that does not keep the channel open: [`Receiver::downgrade`].
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::unbounded();
+/// let weak = rx.downgrade();
+/// tx.send(1).unwrap();
+/// assert_eq!(weak.upgrade().unwrap().recv(), Ok(1));
+/// drop(rx);
+/// assert!(weak.upgrade().is_none() && tx.send(2).is_err());
+/// ```
 pub struct WeakReceiver<T> {
     share: WeakShare<T>,
 }

@@ -39,6 +39,16 @@ struct BarrierState {
 }
 
 /// Who came last?
+///
+/// # Examples
+/// ```
+/// let barrier = myriad::sync::Barrier::new(2);
+/// let leads = myriad::scope(|s| {
+///     let tasks = [(); 2].map(|()| s.spawn(|| barrier.wait().is_leader()));
+///     tasks.map(|h| h.join().unwrap())
+/// });
+/// assert_ne!(leads[0], leads[1]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BarrierWaitResult(bool);
 
@@ -55,6 +65,7 @@ impl Barrier {
         ///
         /// # Panics
         /// If there are none: nobody could ever be the last to come. (std's takes 0 for 1.)
+        #[track_caller]
         pub const fn new(parties: usize) -> Barrier {
             assert!(parties > 0, "a Barrier is for one party at least: nobody could come to one of none");
             Barrier { inner: Awaited::new(BarrierState { arrived: 0 }), parties }
@@ -69,6 +80,7 @@ impl Barrier {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack: then it has not come.
+    #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         let mut op = self.arrives();
         op::wait(&mut op, None);

@@ -56,6 +56,8 @@ pub use future::{NotifiedFuture, NotifiedWithFuture};
 ///     assert_eq!(prices.notify_one(43), Err(43), "nobody waits any more");
 /// });
 /// ```
+#[doc(alias = "Notify")]
+#[doc(alias = "signal")]
 pub struct Condition<T> {
     inner: Guarded<ConditionState<T>>,
 }

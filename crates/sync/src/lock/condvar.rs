@@ -48,6 +48,15 @@ pub struct Condvar {
 }
 
 /// Did a wait end because its time was over?
+///
+/// # Examples
+/// ```
+/// use myriad::sync::{Condvar, Mutex};
+/// let (lock, ready) = (Mutex::new(false), Condvar::new());
+/// let limit = std::time::Duration::from_millis(1);
+/// let (done, result) = ready.wait_timeout_while(lock.lock().unwrap(), limit, |done| !*done).unwrap();
+/// assert!(result.timed_out() && !*done);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitTimeoutResult(bool);
 

@@ -48,6 +48,7 @@ impl Countdown {
         InQueue::new(&self.0, Zero)
     }
 
+    #[track_caller]
     pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<(), TimeoutError> {
         Caller::get().spend();
         if op::wait(&mut self.waits(), deadline) { Ok(()) } else { Err(TimeoutError) }

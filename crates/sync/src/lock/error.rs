@@ -4,6 +4,14 @@ use std::fmt;
 use std::sync::PoisonError;
 
 /// The time has passed, and nothing was changed: at some moment since then it was not possible.
+///
+/// # Examples
+/// ```
+/// use myriad::sync::{Event, TimeoutError};
+/// let late = Event::new().wait_timeout(std::time::Duration::from_millis(1));
+/// assert_eq!(late, Err(TimeoutError));
+/// ```
+#[doc(alias = "Elapsed")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeoutError;
 
@@ -15,6 +23,16 @@ impl fmt::Display for TimeoutError {
 impl std::error::Error for TimeoutError {}
 
 /// Why a lock was not taken within its time.
+///
+/// # Examples
+/// ```
+/// use myriad::sync::{LockTimeoutError, Mutex};
+/// let lock = Mutex::new(1);
+/// let held = lock.lock().unwrap();
+/// let late = lock.lock_timeout(std::time::Duration::from_millis(1));
+/// assert!(matches!(late, Err(LockTimeoutError::Timeout)));
+/// # drop(held);
+/// ```
 pub enum LockTimeoutError<G> {
     /// The time has passed, and at some moment since then the lock was held by others.
     Timeout,

@@ -34,6 +34,7 @@ use std::time::Duration;
 /// });
 /// assert!(ready.is_set());
 /// ```
+#[doc(alias = "ManualResetEvent")]
 #[doc(alias = "Notify")]
 pub struct Event {
     inner: Awaited<EventState>,
@@ -82,6 +83,7 @@ impl Event {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
+    #[track_caller]
     pub fn wait(&self) {
         Caller::get().spend();
         op::wait(&mut self.waits(), None);

@@ -26,6 +26,7 @@ use std::time::Duration;
 /// });
 /// assert!(parts.is_open());
 /// ```
+#[doc(alias = "CountDownLatch")]
 pub struct Latch(Countdown);
 
 impl Latch {
@@ -40,6 +41,7 @@ impl Latch {
     ///
     /// # Panics
     /// If the latch is open.
+    #[track_caller]
     pub fn count_down(&self) {
         self.count_down_by(1);
     }
@@ -74,6 +76,7 @@ impl Latch {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
+    #[track_caller]
     pub fn wait(&self) {
         _ = self.0.wait(None);
     }

@@ -65,6 +65,16 @@ impl<T: ?Sized> std::panic::RefUnwindSafe for Mutex<T> {}
 
 /// The lock is held until this is dropped; the way to the value. `O` says whose the lock is:
 /// borrowed, or in an `Arc`.
+///
+/// # Examples
+/// ```
+/// let lock = myriad::sync::Mutex::new(1);
+/// {
+///     let mut guard = lock.lock().unwrap();
+///     *guard += 1;
+/// } // given back here
+/// assert_eq!(lock.into_inner().unwrap(), 2);
+/// ```
 #[must_use = "if it is not kept, the lock is given back at once"]
 pub struct MutexGuard<'a, T: ?Sized, O: Deref<Target = Mutex<T>> = &'a Mutex<T>> {
     pub(super) mutex: O,
@@ -239,6 +249,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Panics
     /// If it is not locked.
+    #[track_caller]
     pub unsafe fn force_unlock(&self) {
         assert!(
             self.is_locked(),
@@ -265,6 +276,7 @@ impl<T: ?Sized> MutexGuard<'_, T> {
     /// myriad::spawn(move || *guard += 1).join().unwrap();
     /// assert_eq!(*total.lock().unwrap(), 1);
     /// ```
+    #[track_caller]
     pub fn into_owned(this: Self, mutex: &Arc<Mutex<T>>) -> OwnedMutexGuard<T> {
         assert!(
             std::ptr::addr_eq(this.mutex, Arc::as_ptr(mutex)),

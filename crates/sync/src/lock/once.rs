@@ -49,6 +49,16 @@ pub struct Once {
 }
 
 /// What is known about earlier tries.
+///
+/// # Examples
+/// ```
+/// use myriad::sync::Once;
+/// let once = Once::new();
+/// let failed = myriad::scope(|s| s.spawn(|| once.call_once(|| panic!("no"))).join());
+/// assert!(failed.is_err());
+/// once.call_once_force(|state| assert!(state.is_poisoned()));
+/// assert!(once.is_completed());
+/// ```
 #[derive(Debug)]
 pub struct OnceState {
     poisoned: bool,

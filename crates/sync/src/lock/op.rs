@@ -158,6 +158,7 @@ impl<O: Op> Blocked<O> {
 ///
 /// # Panics
 /// If it must wait and there is no memory for a stack.
+#[track_caller]
 pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
     let op: *mut O = op;
     loop {

@@ -45,6 +45,8 @@ use std::time::Duration;
 /// descend(9);
 /// assert_eq!(DEPTH.lock().get(), 10);
 /// ```
+#[doc(alias = "ReentrantMutex")]
+#[doc(alias = "recursive_mutex")]
 pub struct ReentrantLock<T: ?Sized> {
     raw: RawMutex,
     /// The owner's identity, or 0. Only the owner reads its own there.
@@ -63,6 +65,14 @@ unsafe impl<T: ?Sized + Send> Send for ReentrantLock<T> {}
 impl<T: ?Sized + std::panic::RefUnwindSafe> std::panic::RefUnwindSafe for ReentrantLock<T> {}
 
 /// The lock is held until this is dropped.
+///
+/// # Examples
+/// ```
+/// let lock = myriad::sync::ReentrantLock::new(1);
+/// let outer = lock.lock();
+/// let inner = lock.lock();
+/// assert_eq!(*outer + *inner, 2);
+/// ```
 #[must_use = "if it is not kept, the lock is given back at once"]
 pub struct ReentrantLockGuard<'a, T: ?Sized> {
     pub(super) lock: &'a ReentrantLock<T>,
@@ -215,6 +225,7 @@ impl<T: ?Sized> ReentrantLock<T> {
     ///
     /// # Panics
     /// If the caller is not the owner.
+    #[track_caller]
     pub unsafe fn force_unlock(&self) {
         assert!(
             self.is_held_by_me(),

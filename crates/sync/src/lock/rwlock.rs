@@ -53,6 +53,13 @@ impl<T: ?Sized> std::panic::UnwindSafe for RwLock<T> {}
 impl<T: ?Sized> std::panic::RefUnwindSafe for RwLock<T> {}
 
 /// The lock is read until this is dropped. `O` says whose the lock is: borrowed, or in an `Arc`.
+///
+/// # Examples
+/// ```
+/// let lock = myriad::sync::RwLock::new(1);
+/// let (one, other) = (lock.read().unwrap(), lock.read().unwrap());
+/// assert_eq!(*one + *other, 2);
+/// ```
 #[must_use = "if it is not kept, the lock is given back at once"]
 pub struct RwLockReadGuard<'a, T: ?Sized, O: Deref<Target = RwLock<T>> = &'a RwLock<T>> {
     lock: O,
@@ -60,6 +67,16 @@ pub struct RwLockReadGuard<'a, T: ?Sized, O: Deref<Target = RwLock<T>> = &'a RwL
 }
 
 /// The lock is written until this is dropped. `O` says whose the lock is: borrowed, or in an `Arc`.
+///
+/// # Examples
+/// ```
+/// use myriad::sync::{RwLock, RwLockWriteGuard};
+/// let lock = RwLock::new(1);
+/// let mut guard = lock.write().unwrap();
+/// *guard += 1;
+/// let reads = RwLockWriteGuard::downgrade(guard);
+/// assert_eq!((*reads, lock.try_read().is_ok()), (2, true));
+/// ```
 #[must_use = "if it is not kept, the lock is given back at once"]
 pub struct RwLockWriteGuard<'a, T: ?Sized, O: Deref<Target = RwLock<T>> = &'a RwLock<T>> {
     lock: O,
@@ -313,6 +330,7 @@ impl<T: ?Sized> RwLockReadGuard<'_, T> {
     ///
     /// # Panics
     /// If it is the guard of another lock; it is given back then.
+    #[track_caller]
     pub fn into_owned(this: Self, lock: &Arc<RwLock<T>>) -> OwnedRwLockReadGuard<T> {
         same(this.lock, lock);
         _ = ManuallyDrop::new(this);
@@ -349,6 +367,7 @@ impl<T: ?Sized> RwLockWriteGuard<'_, T> {
     ///
     /// # Panics
     /// If it is the guard of another lock; it is given back then.
+    #[track_caller]
     pub fn into_owned(this: Self, lock: &Arc<RwLock<T>>) -> OwnedRwLockWriteGuard<T> {
         same(this.lock, lock);
         let this = ManuallyDrop::new(this);
@@ -356,6 +375,7 @@ impl<T: ?Sized> RwLockWriteGuard<'_, T> {
     }
 }
 
+#[track_caller]
 fn same<T: ?Sized>(lock: &RwLock<T>, owned: &Arc<RwLock<T>>) {
     assert!(
         std::ptr::addr_eq(lock, Arc::as_ptr(owned)),

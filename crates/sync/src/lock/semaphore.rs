@@ -51,6 +51,7 @@ use std::time::Duration;
 ///     myriad::spawn(move || drop(permit));
 /// }
 /// ```
+#[doc(alias = "limiter")]
 pub struct Semaphore {
     inner: Guarded<SemaphoreState>,
 }
@@ -448,6 +449,16 @@ impl<'a> Future for AcquireFuture<'a> {
 
 /// Permits that are held; dropping it gives them back. `O` says whose the semaphore is: borrowed,
 /// or in an `Arc`.
+///
+/// # Examples
+/// ```
+/// let semaphore = myriad::sync::Semaphore::new(3);
+/// let mut two = semaphore.acquire_many(2);
+/// let one = two.split(1);
+/// drop(two);
+/// assert_eq!((semaphore.available(), one.count()), (2, 1));
+/// ```
+#[doc(alias = "SemaphorePermit")]
 #[must_use = "if it is not kept, the permits are given back at once"]
 pub struct Permit<'a, O: Deref<Target = Semaphore> = &'a Semaphore> {
     semaphore: O,
@@ -456,6 +467,7 @@ pub struct Permit<'a, O: Deref<Target = Semaphore> = &'a Semaphore> {
 }
 
 /// Permits that are held, with a share of the semaphore: see [`Permit::into_owned`].
+#[doc(alias = "OwnedSemaphorePermit")]
 pub type OwnedPermit = Permit<'static, Arc<Semaphore>>;
 
 impl<O: Deref<Target = Semaphore>> Permit<'_, O> {
@@ -484,6 +496,7 @@ impl<O: Deref<Target = Semaphore>> Permit<'_, O> {
     ///
     /// # Panics
     /// If it holds less.
+    #[track_caller]
     pub fn split(&mut self, n: usize) -> Self
     where
         O: Clone,
@@ -498,6 +511,7 @@ impl<O: Deref<Target = Semaphore>> Permit<'_, O> {
     ///
     /// # Panics
     /// If it is a permit of another semaphore; it is given back then.
+    #[track_caller]
     pub fn merge(&mut self, mut other: Self) {
         assert!(
             std::ptr::eq(&raw const *self.semaphore, &raw const *other.semaphore),
@@ -512,6 +526,7 @@ impl Permit<'_> {
     ///
     /// # Panics
     /// If it is a permit of another semaphore.
+    #[track_caller]
     pub fn into_owned(self, semaphore: &Arc<Semaphore>) -> OwnedPermit {
         assert!(
             std::ptr::eq(self.semaphore, &**semaphore),

@@ -50,6 +50,8 @@ use std::sync::Arc;
 /// });
 /// assert!(loads.into_inner() <= 100);
 /// ```
+#[doc(alias = "singleflight")]
+#[doc(alias = "memoize")]
 pub struct SingleFlight<K, V> {
     /// Under the lock no user code runs, and nothing panics.
     works: Mutex<Works<K, V>>,
@@ -91,6 +93,7 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
     /// # Cancellation
     /// Who waits and is cancelled leaves. If the one that works is cancelled, one of those who wait
     /// begins anew.
+    #[track_caller]
     pub fn run(&self, key: K, f: impl FnOnce() -> V) -> (V, bool) {
         let flight = self.flight(key);
         let mut shared = true;

@@ -81,6 +81,7 @@ impl WaitGroup {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
+    #[track_caller]
     pub fn wait(&self) {
         _ = self.0.wait(None);
     }

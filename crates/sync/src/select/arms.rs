@@ -17,11 +17,28 @@ use std::time::Duration;
 /// do: after `Duration::ZERO`, which is ready at once, as often as a message that is there.
 /// (`recv_timeout` with no time takes a message that is there always.) Who wants what is there, and
 /// else nothing, writes `default`; or `biased`, and the time last.
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, Won, after, wait};
+/// use std::time::Duration;
+/// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+/// let won = wait(Order::Fair, (rx.recv_arm(), after(Duration::from_millis(1))));
+/// assert!(matches!(won, Won::A1(())));
+/// ```
 pub fn after(duration: Duration) -> Time {
     Time { duration, deadline: if duration.is_zero() { Some(Instant::from_nanos(0)) } else { None } }
 }
 
 /// An arm that is ready at `deadline`; it brings nothing.
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, Won, at, wait};
+/// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+/// let soon = myriad::time::now() + std::time::Duration::from_millis(1);
+/// assert!(matches!(wait(Order::Fair, (rx.recv_arm(), at(soon))), Won::A1(())));
+/// ```
 pub fn at(deadline: Instant) -> Time {
     Time { duration: Duration::ZERO, deadline: Some(deadline) }
 }
@@ -51,6 +68,14 @@ unsafe impl Arm for Time {
 ///
 /// While another arm is ready the future may not be polled at all. If another wins it is dropped:
 /// to keep it, give a reference to a pinned one.
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, Won, future, wait};
+/// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+/// let won = wait(Order::Fair, (rx.recv_arm(), future(async { "ready" })));
+/// assert!(matches!(won, Won::A1("ready")));
+/// ```
 pub fn future<F: Future>(future: F) -> FutureArm<F> {
     FutureArm { future, done: false }
 }
@@ -59,6 +84,15 @@ pub fn future<F: Future>(future: F) -> FutureArm<F> {
 /// `handle.join()`.
 ///
 /// It brings the result. If another arm wins, the handle is as it was.
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, Won, join, wait};
+/// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+/// let mut h = myriad::spawn(|| 42);
+/// let won = wait(Order::Fair, (rx.recv_arm(), join(&mut h)));
+/// assert!(matches!(won, Won::A1(Ok(42))));
+/// ```
 pub fn join<H: Future + Unpin>(handle: &mut H) -> FutureArm<&mut H> {
     future(handle)
 }

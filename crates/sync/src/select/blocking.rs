@@ -51,6 +51,15 @@ pub fn wait<A: Arms>(order: Order, mut arms: A) -> A::Output {
 /// # Blocking
 /// It waits for nothing. But in a closure each 256th call in a row that does nothing lets others go
 /// first, as [`Receiver::try_recv`](crate::channel::Receiver::try_recv).
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, Won, try_wait};
+/// let (tx, rx) = myriad::channel::unbounded();
+/// assert!(try_wait(Order::Fair, (rx.recv_arm(),)).is_none());
+/// tx.send(1).unwrap();
+/// assert!(matches!(try_wait(Order::Fair, (rx.recv_arm(),)), Some(Won::A0(Ok(1)))));
+/// ```
 #[inline(always)]
 pub fn try_wait<A: Arms>(order: Order, mut arms: A) -> Option<A::Output> {
     let caller = Caller::get();
@@ -90,11 +99,27 @@ unsafe fn missed<A: Arms>(
 }
 
 /// As [`wait`], for at most `timeout`. `None`: the time has passed, and nothing was done.
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, wait_timeout};
+/// use std::time::Duration;
+/// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+/// assert!(wait_timeout(Order::Fair, Duration::from_millis(1), (rx.recv_arm(),)).is_none());
+/// ```
 pub fn wait_timeout<A: Arms>(order: Order, timeout: Duration, arms: A) -> Option<A::Output> {
     wait_deadline(order, time::now() + timeout, arms)
 }
 
 /// As [`wait`], until `deadline` at the latest. `None`: the time has passed, and nothing was done.
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, wait_deadline};
+/// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+/// let soon = myriad::time::now() + std::time::Duration::from_millis(1);
+/// assert!(wait_deadline(Order::Fair, soon, (rx.recv_arm(),)).is_none());
+/// ```
 pub fn wait_deadline<A: Arms>(order: Order, deadline: Instant, mut arms: A) -> Option<A::Output> {
     // SAFETY: not linked; they stand in this frame.
     unsafe { until(&mut arms, order, Some(deadline)) }

@@ -34,6 +34,8 @@ use std::time::Duration;
 /// assert_eq!(select.wait(), (7, 42));
 /// assert_eq!(select.try_wait(), None);
 /// ```
+#[doc(alias = "FuturesUnordered")]
+#[doc(alias = "select_all")]
 pub struct Select<'a, R> {
     arms: Vec<Box<dyn Erased<R> + Send + 'a>>,
     order: Order,

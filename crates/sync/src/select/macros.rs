@@ -108,6 +108,26 @@ macro_rules! __select {
     (@next $how:tt $arms:tt $names:tt $c:ident . send ($x:expr) => $($rest:tt)+) => {
         $crate::__select!(@body $how $arms $names [_] [$c.send_arm($x)] $($rest)+)
     };
+    // ---- what other libraries' selects have, and this one has otherwise
+    (@next $how:tt $arms:tt $names:tt _ => $($rest:tt)*) => {
+        compile_error!("a `select!` has no arm `_ =>`: `default => ..` runs if nothing is ready")
+    };
+    (@next $how:tt $arms:tt $names:tt else => $($rest:tt)*) => {
+        compile_error!(
+            "a `select!` has no arm `else =>`: `default => ..` runs if nothing is ready; a closed channel is the `Err` of its `recv()`"
+        )
+    };
+    (@next $how:tt $arms:tt $names:tt recv ($($r:tt)*) -> $($rest:tt)*) => {
+        compile_error!(concat!("a message is received by the arm `message = ", stringify!($($r)*), ".recv() => ..`, without an arrow"))
+    };
+    (@next $how:tt $arms:tt $names:tt send ($s:expr, $x:expr) -> $($rest:tt)*) => {
+        compile_error!(concat!(
+            "a message is sent by the arm `result = ", stringify!($s), ".send(", stringify!($x), ") => ..`, without an arrow"
+        ))
+    };
+    (@next $how:tt $arms:tt $names:tt default ($($d:tt)*) => $($rest:tt)*) => {
+        compile_error!(concat!("a time limit of a `select!` is the arm `after(", stringify!($($d)*), ") => ..`"))
+    };
     // ---- the pattern, where it is easy to see
     (@next $how:tt $arms:tt $names:tt $p:ident = $($rest:tt)+) => {
         $crate::__select!(@arm $how $arms $names [$p] [] $($rest)+)

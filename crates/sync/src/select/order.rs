@@ -12,6 +12,16 @@ use myriad_core::engine::wait::{Caller, MultiWait};
 use std::task::Waker;
 
 /// Who wins if several arms are ready.
+///
+/// # Examples
+/// ```
+/// use myriad::select::{Order, Won, wait};
+/// let (tx, rx) = myriad::channel::unbounded();
+/// tx.send(1).unwrap();
+/// tx.send(2).unwrap();
+/// // Both are ready: the first one wins.
+/// assert!(matches!(wait(Order::Biased, (rx.recv_arm(), rx.recv_arm())), Won::A0(Ok(1))));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Each with equal chances.

@@ -69,6 +69,9 @@ use std::sync::{Arc, PoisonError};
 /// assert_eq!(hits.get(&3).unwrap().as_str(), "a page");
 /// assert!(hits.remove(&3).is_some() && hits.get(&3).is_none());
 /// ```
+#[doc(alias = "DashMap")]
+#[doc(alias = "ConcurrentHashMap")]
+#[doc(alias = "sync.Map")]
 pub struct Map<K, V, S = RandomState> {
     parts: Box<[Apart<Part<K, V>>]>,
     hasher: S,

@@ -50,6 +50,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 ///     }
 /// });
 /// ```
+#[doc(alias = "sync.Pool")]
+#[doc(alias = "ObjectPool")]
 pub struct Pool<T> {
     shards: Box<[Apart<Shard<T>>]>,
     limit: usize,
@@ -210,6 +212,16 @@ fn caller() -> usize {
 }
 
 /// An object of a [`Pool`], which it goes back to when this is dropped.
+///
+/// # Examples
+/// ```
+/// let buffers = myriad::sync::Pool::new(Vec::<u8>::new);
+/// let mut buffer = buffers.get();
+/// buffer.extend(b"text");
+/// assert_eq!(&**buffer, b"text");
+/// drop(buffer); // it goes back
+/// assert_eq!(buffers.len(), 1);
+/// ```
 pub struct Pooled<'a, T> {
     /// Until it is dropped.
     object: Option<T>,

@@ -8,6 +8,7 @@ use crate::sched::context::inherit::Inherited;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::{StoredWaker, UserValue};
 use myriad_base::sys::mutex::Mutex;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,15 +17,20 @@ use std::task::{Context, Poll};
 /// The result of a call on another thread: see [`blocking_async`] and
 /// [`compute_async`](super::compute_async). Dropping it does not stop the call; its result is then
 /// dropped by the thread that made it.
-#[derive(Debug)]
 #[must_use = "the call is made in any case, but only the future says when it has ended"]
 pub struct Blocking<T>(Arc<SharedCall<T>>);
 
+impl<T> fmt::Debug for Blocking<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // (Held for some instructions: by a call that is about to end, or a poll.)
+        let ended = self.0.0.try_lock().is_some_and(|state| !matches!(*state, AsyncCall::Running(_)));
+        f.debug_struct("Blocking").field("ended", &ended).finish_non_exhaustive()
+    }
+}
+
 /// No user code runs under it.
-#[derive(Debug)]
 struct SharedCall<T>(Mutex<AsyncCall<T>>);
 
-#[derive(Debug)]
 pub(crate) enum AsyncCall<T> {
     Running(Option<StoredWaker>),
     Ended(UserValue<Result<T, Payload>>),
@@ -51,6 +57,8 @@ pub(crate) enum AsyncCall<T> {
 /// let sum = myriad::block_on(async { myriad::blocking_async(|| (1..=10).sum::<u32>()).await });
 /// assert_eq!(sum, 55);
 /// ```
+#[doc(alias = "spawn_blocking")]
+#[doc(alias = "unblock")]
 pub fn blocking_async<F, T>(f: F) -> Blocking<T>
 where
     F: FnOnce() -> T + Send + 'static,

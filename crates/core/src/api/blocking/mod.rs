@@ -140,6 +140,8 @@ impl<F, T> Call<F, T> {
 /// let entries = myriad::run(|| myriad::blocking(|| std::fs::read_dir(&path).unwrap().count()));
 /// # let _ = entries;
 /// ```
+#[doc(alias = "block_in_place")]
+#[doc(alias = "unblock")]
 #[doc(alias = "spawn_blocking")]
 pub fn blocking<F, T>(f: F) -> T
 where

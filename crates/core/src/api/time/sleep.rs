@@ -9,12 +9,21 @@ use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::sys::clock::{Instant, system_has_come, system_now};
 use myriad_base::wheel::TimerNode;
 use std::cell::{Cell, UnsafeCell};
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The current time: of the runtime's clock in a task, of the machine's elsewhere.
+///
+/// # Examples
+/// ```
+/// use myriad::time;
+/// let began = time::now();
+/// time::sleep(std::time::Duration::from_millis(1));
+/// assert!(time::now() - began >= std::time::Duration::from_millis(1));
+/// ```
 pub fn now() -> Instant {
     worker::current().map_or_else(system_now, |w| w.pool.now())
 }
@@ -42,7 +51,9 @@ fn has_come(w: Option<&Worker>, at: Instant) -> bool {
 /// use std::time::Duration;
 /// myriad::run(|| myriad::time::sleep(Duration::from_millis(1)));
 /// ```
+#[doc(alias = "delay")]
 #[inline]
+#[track_caller]
 pub fn sleep(duration: Duration) {
     if duration.is_zero() {
         return crate::api::run::yield_now();
@@ -57,7 +68,16 @@ pub fn sleep(duration: Duration) {
 ///
 /// # Panics
 /// If there is no memory for a stack.
+///
+/// # Examples
+/// ```
+/// use myriad::time;
+/// let at = time::now() + std::time::Duration::from_millis(1);
+/// time::sleep_until(at);
+/// assert!(time::now() >= at);
+/// ```
 #[inline]
+#[track_caller]
 pub fn sleep_until(deadline: Instant) {
     if block_until(deadline) {
         Wait::unwind_cancelled();
@@ -66,6 +86,7 @@ pub fn sleep_until(deadline: Instant) {
 
 /// True: it was cancelled.
 #[inline(never)]
+#[track_caller]
 fn block_until(deadline: Instant) -> bool {
     if has_come(worker::current().as_deref(), deadline) {
         return false;
@@ -83,11 +104,31 @@ fn block_until(deadline: Instant) -> bool {
 ///
 /// # Cancellation
 /// Dropping it removes the timer.
+///
+/// # Examples
+/// ```
+/// let nap = myriad::spawn_async(async {
+///     myriad::time::sleep_async(std::time::Duration::from_millis(1)).await;
+///     "awake"
+/// });
+/// assert_eq!(nap.join().unwrap(), "awake");
+/// ```
+#[doc(alias = "sleep")]
+#[doc(alias = "delay")]
 pub fn sleep_async(duration: Duration) -> Sleep {
     sleep_until_async(now() + duration)
 }
 
 /// A future that is ready at `deadline`.
+///
+/// # Examples
+/// ```
+/// use myriad::time;
+/// let at = time::now() + std::time::Duration::from_millis(1);
+/// myriad::block_on(time::sleep_until_async(at));
+/// assert!(time::now() >= at);
+/// ```
+#[doc(alias = "sleep_until")]
 pub fn sleep_until_async(deadline: Instant) -> Sleep {
     Sleep {
         deadline,
@@ -101,13 +142,18 @@ pub fn sleep_until_async(deadline: Instant) -> Sleep {
 }
 
 /// What [`sleep_async`] returns.
-#[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     deadline: Instant,
     /// The worker in whose wheel the timer is.
     owner: Option<&'static Peer>,
     state: SleepState,
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: timer and waker are touched under the lock of the owner's wheel, or by the future's

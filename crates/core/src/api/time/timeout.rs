@@ -16,6 +16,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The time was over before the work was done.
+///
+/// # Examples
+/// ```
+/// use myriad::time::{sleep, timeout};
+/// use std::time::Duration;
+/// fn ask() -> std::io::Result<()> {
+///     timeout(Duration::from_millis(1), || sleep(Duration::from_secs(3600)))?;
+///     Ok(())
+/// }
+/// assert_eq!(ask().unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elapsed;
 
@@ -26,6 +37,13 @@ impl fmt::Display for Elapsed {
 }
 
 impl std::error::Error for Elapsed {}
+
+/// As an error of kind `TimedOut`.
+impl From<Elapsed> for std::io::Error {
+    fn from(elapsed: Elapsed) -> std::io::Error {
+        std::io::Error::new(std::io::ErrorKind::TimedOut, elapsed)
+    }
+}
 
 /// Runs `f` in the calling task, and cancels it when `limit` has passed: it unwinds from its next
 /// blocking point up to here.
@@ -77,6 +95,8 @@ pub fn timeout<R>(limit: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> 
 /// assert!(deadline(end, || sleep(Duration::from_micros(1))).is_ok());
 /// assert!(deadline(end, || sleep(Duration::from_secs(3600))).is_err());
 /// ```
+#[doc(alias = "timeout_at")]
+#[doc(alias = "WithDeadline")]
 pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
     let mut limit = Limit {
         cancel_scope: CancelScope::new(false, at),
@@ -135,19 +155,35 @@ struct Limit {
 /// let late = timeout_async(Duration::from_millis(1), std::future::pending::<()>());
 /// assert!(myriad::block_on(late).is_err());
 /// ```
+#[doc(alias = "timeout")]
+#[doc(alias = "withTimeout")]
 pub fn timeout_async<F: Future>(limit: Duration, future: F) -> Timeout<F> {
     deadline_async(now() + limit, future)
 }
 
 /// The same until a point in time.
+///
+/// # Examples
+/// ```
+/// use myriad::time;
+/// let at = time::now() + std::time::Duration::from_millis(1);
+/// let late = myriad::block_on(time::deadline_async(at, std::future::pending::<()>()));
+/// assert_eq!(late, Err(time::Elapsed));
+/// ```
+#[doc(alias = "timeout_at")]
 pub fn deadline_async<F: Future>(at: Instant, future: F) -> Timeout<F> {
     Timeout(Until::new(future, sleep_until_async(at)))
 }
 
 /// What [`timeout_async`] returns.
-#[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Timeout<F>(Until<F, Sleep>);
+
+impl<F> fmt::Debug for Timeout<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show("Timeout", f)
+    }
+}
 
 impl<F: Future> Future for Timeout<F> {
     type Output = Result<F::Output, Elapsed>;

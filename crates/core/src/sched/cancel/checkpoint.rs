@@ -241,12 +241,17 @@ fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
 /// and runs next; its handle is the caller's.
 #[inline(always)]
 pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
-    // SAFETY: `task` is live and was claimed (this function's contract). Relaxed: nobody else has
-    // the record: its handle is the caller's, and it is in no queue. (So the flag needs no
-    // read-modify-write either.)
+    // SAFETY: `task` is live and was claimed (this function's contract). Relaxed: its handle is
+    // the caller's, and it is in no queue. So nobody else writes its flags, which need no
+    // read-modify-write, unless it has a number: then somebody may have a way to cancel it.
     unsafe {
         (*task).idx().store(position::on(below), Relaxed);
-        (*task).flags().store((*task).flags().load(Relaxed) | TaskFlags::ON_TOP, Relaxed);
+        if (*task).has_flags(TaskFlags::NUMBERED) {
+            (*task).flags().fetch_or(TaskFlags::ON_TOP, Relaxed);
+        } else {
+            // (Loaded once more: the three are one instruction.)
+            (*task).flags().store((*task).flags().load(Relaxed) | TaskFlags::ON_TOP, Relaxed);
+        }
     }
 }
 

@@ -208,6 +208,8 @@ pub fn is_cancelled() -> bool {
 ///
 /// # Panics
 /// Not with a panic, but it unwinds.
+#[doc(alias = "checkpoint")]
+#[doc(alias = "ensure_active")]
 pub fn check() {
     if let Some(w) = worker::current() {
         request::serve_now(&w);
@@ -253,6 +255,9 @@ pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
 /// let answer = cancel::shield(|| 6 * 7);
 /// assert_eq!(answer, 42);
 /// ```
+#[doc(alias = "uncancellable")]
+#[doc(alias = "NonCancellable")]
+#[doc(alias = "WithoutCancel")]
 pub fn shield<R>(f: impl FnOnce() -> R) -> R {
     let mut cancel_scope = CancelScope::new(true, myriad_base::sys::clock::Instant::NEVER);
     cancel_scope.enter();

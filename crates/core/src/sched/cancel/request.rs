@@ -16,7 +16,7 @@ use crate::queue::parked::{Parked, Resumable};
 use crate::record::header::{Header, Kind, TaskFlags};
 use crate::record::position;
 use crate::record::position::Position;
-use crate::record::task::{RecordAddress, TaskRef};
+use crate::record::task::{RecordAddress, Runnable, TaskRef};
 use crate::sched::pool::Pool;
 use crate::sched::waker;
 use crate::sched::worker::{self, Peer, Worker};
@@ -48,24 +48,60 @@ const _: () = assert!(std::mem::offset_of!(Request, node) == 0);
 
 /// Cancels a task for good.
 pub(crate) fn cancel(task: TaskRef<'_>) {
+    if let Some(marked) = mark(task) {
+        marked.tell();
+    }
+}
+
+/// A task that was marked as cancelled just now, and has not been told: of a future that waited,
+/// the right to queue it, and for the task's home where it was. It may end meanwhile.
+#[derive(Debug)]
+#[must_use = "a blocked task does not see the mark by itself"]
+pub(crate) struct Marked {
+    woken: Option<Runnable>,
+    /// Its next poll sees the mark.
+    seen: bool,
+    record: RecordAddress,
+    pool: &'static Pool,
+    position: Position,
+}
+
+/// Marks a task as cancelled, for good; `None` if it was marked before. No lock is taken, and
+/// nobody is woken.
+pub(crate) fn mark(task: TaskRef<'_>) -> Option<Marked> {
     // Release: what the canceller did before is visible to the task that finds out. SeqCst: before
     // the look at the state of a future that may be in its first poll: see `task::state`.
     if task.flags().fetch_or(TaskFlags::CANCELLED, SeqCst) & TaskFlags::CANCELLED != 0 {
-        return;
+        return None;
     }
-    // A future between two polls is blocked nowhere, so no home has to look at it: a request to
-    // each worker, as for what may run, is memory and a wake for each cancelled future.
-    if task.kind().has(Kind::FUTURE) && waker::wake_cancelled(task) {
-        return;
+    let (woken, seen) = if task.kind().has(Kind::FUTURE) { waker::woken_by_cancellation(task) } else { (None, false) };
+    Some(Marked {
+        woken,
+        seen,
+        record: task.record_address(),
+        pool: Pool::of_task(task),
+        position: position::read(task.idx().load(Relaxed)),
+    })
+}
+
+impl Marked {
+    /// Makes the task look at its mark, wherever it is.
+    pub(crate) fn tell(self) {
+        if let Some(task) = self.woken {
+            worker::schedule(task);
+        }
+        // A future between two polls is blocked nowhere, so no home has to look at it: a request to
+        // each worker, as for what may run, is memory and a wake for each cancelled future.
+        if !self.seen {
+            send_to_home(self.record, self.pool, self.position);
+        }
     }
-    send_to_home(task);
 }
 
 /// Makes the home of a marked task look at it, wherever that is.
-fn send_to_home(task: TaskRef<'_>) {
-    let pool = Pool::of_task(task);
-    let request = |home| request_home(task.record_address(), home);
-    match position::read(task.idx().load(Relaxed)) {
+fn send_to_home(record: RecordAddress, pool: &'static Pool, position: Position) {
+    let request = |home| request_home(record, home);
+    match position {
         _ if !pool.regular_workers()[0].are_fibers() => request(pool.regular_workers()[0]),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Position::Waits(home, _) | Position::Under(home, _) => {

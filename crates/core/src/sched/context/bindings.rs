@@ -98,6 +98,8 @@ fn keep_first(first: &mut Result<(), Payload>, second: Result<(), Payload>) {
 /// assert_eq!(USER.get(), "nobody");
 /// assert_eq!(task.join().unwrap(), "ann");
 /// ```
+#[doc(alias = "context")]
+#[doc(alias = "InheritableThreadLocal")]
 pub struct ScopedValue<T> {
     default: T,
     /// A size, for an address of its own.
@@ -164,6 +166,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
     /// # Panics
     /// If `f` panics, that goes on. In a destructor that runs when its thread's own values are
     /// gone.
+    #[track_caller]
     pub fn with_value<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
         let parent = current();
         let _bound = bind(Arc::new(Binding::new(self.key(), parent, value)));
@@ -195,6 +198,7 @@ pub(super) fn current() -> Chain {
 }
 
 /// Binds until the guard is dropped. The binding's parent is what is bound now.
+#[track_caller]
 pub(super) fn bind(binding: Arc<Binding>) -> Unbind {
     let context = find_or_make();
     assert!(!context.is_null(), "nothing can be bound any more on this thread: its own values are gone");

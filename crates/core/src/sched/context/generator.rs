@@ -108,7 +108,9 @@ impl Generator {
     /// # Panics
     /// If the range is empty.
     #[inline]
+    #[track_caller]
     pub fn range<R: Span>(&mut self, range: R) -> R::Item {
+        range.check();
         range.pick(self)
     }
 
@@ -153,6 +155,8 @@ pub trait Span: sealed::Sealed {
     /// The type of the numbers.
     type Item;
     #[doc(hidden)]
+    fn check(&self);
+    #[doc(hidden)]
     fn pick(self, generator: &mut Generator) -> Self::Item;
 }
 
@@ -162,8 +166,12 @@ macro_rules! spans {
         impl Span for Range<$t> {
             type Item = $t;
             #[inline]
-            fn pick(self, generator: &mut Generator) -> $t {
+            #[track_caller]
+            fn check(&self) {
                 assert!(self.start < self.end, "an empty range has no random number: {:?}", self);
+            }
+            #[inline]
+            fn pick(self, generator: &mut Generator) -> $t {
                 self.start.wrapping_add(generator.below(self.end.wrapping_sub(self.start) as u64 & mask!($t)) as $t)
             }
         }
@@ -171,8 +179,12 @@ macro_rules! spans {
         impl Span for RangeInclusive<$t> {
             type Item = $t;
             #[inline]
-            fn pick(self, generator: &mut Generator) -> $t {
+            #[track_caller]
+            fn check(&self) {
                 assert!(!self.is_empty(), "an empty range has no random number: {:?}", self);
+            }
+            #[inline]
+            fn pick(self, generator: &mut Generator) -> $t {
                 let width = self.end().wrapping_sub(*self.start()) as u64 & mask!($t);
                 self.start().wrapping_add(generator.below(width.wrapping_add(1)) as $t)
             }

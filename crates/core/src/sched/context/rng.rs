@@ -107,8 +107,10 @@ impl Rng {
     /// # Panics
     /// If the range is empty.
     #[inline]
+    #[track_caller]
     pub fn range<R: generator::Span>(self, range: R) -> R::Item {
-        with(|generator| generator.range(range))
+        range.check();
+        with(|generator| range.pick(generator))
     }
     /// As [`Generator::fill`].
     pub fn fill(self, bytes: &mut [u8]) {

@@ -123,6 +123,7 @@ impl<T: Send + 'static> LocalKey<T> {
     /// # Panics
     /// If the value has been dropped already ([`try_with`](Self::try_with) says so instead).
     #[inline]
+    #[track_caller]
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         match self.try_with(f) {
             Ok(result) => result,
@@ -183,10 +184,14 @@ impl<T: Send + 'static> LocalKey<T> {
     }
 
     /// Puts a value there, without `init` if this is the first use.
+    #[track_caller]
     fn put<V>(&'static self, value: V, wrap: impl FnOnce(V) -> T, set: impl FnOnce(&T, V)) {
         let value = Cell::new(Some(value));
         let made = self.get_or_init(|| wrap(value.take().expect("not used yet")));
-        let (context, at) = made.unwrap_or_else(|error| panic!("{error}"));
+        let (context, at) = match made {
+            Ok(made) => made,
+            Err(error) => panic!("{error}"),
+        };
         if let Some(value) = value.take() {
             let _borrow = Borrow::of(context);
             // SAFETY: the value stands in its box until the task's end, and this borrow is in the
@@ -201,6 +206,7 @@ impl<T: Send + 'static> LocalKey<Cell<T>> {
     ///
     /// # Panics
     /// As [`with`](Self::with).
+    #[track_caller]
     pub fn set(&'static self, value: T) {
         self.put(value, Cell::new, Cell::set);
     }
@@ -208,6 +214,7 @@ impl<T: Send + 'static> LocalKey<Cell<T>> {
     ///
     /// # Panics
     /// As [`with`](Self::with).
+    #[track_caller]
     pub fn get(&'static self) -> T
     where
         T: Copy,
@@ -218,6 +225,7 @@ impl<T: Send + 'static> LocalKey<Cell<T>> {
     ///
     /// # Panics
     /// As [`with`](Self::with).
+    #[track_caller]
     pub fn take(&'static self) -> T
     where
         T: Default,
@@ -228,30 +236,39 @@ impl<T: Send + 'static> LocalKey<Cell<T>> {
     ///
     /// # Panics
     /// As [`with`](Self::with).
+    #[track_caller]
     pub fn replace(&'static self, value: T) -> T {
         self.with(|cell| cell.replace(value))
     }
 }
+
+/// What [`LocalKey::with_borrow`] and its kind say.
+const BORROWED: &str = "the task-local is borrowed already, by the caller itself: end that borrow first";
 
 impl<T: Send + 'static> LocalKey<RefCell<T>> {
     /// Calls `f` with a reference to the value.
     ///
     /// # Panics
     /// As [`with`](Self::with), and if the value is borrowed mutably.
+    #[track_caller]
     pub fn with_borrow<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
-        self.with(|cell| f(&cell.borrow()))
+        let result = self.with(|cell| cell.try_borrow().ok().map(|value| f(&value)));
+        result.expect(BORROWED)
     }
     /// Calls `f` with a mutable reference to the value.
     ///
     /// # Panics
     /// As [`with`](Self::with), and if the value is borrowed.
+    #[track_caller]
     pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
-        self.with(|cell| f(&mut cell.borrow_mut()))
+        let result = self.with(|cell| cell.try_borrow_mut().ok().map(|mut value| f(&mut value)));
+        result.expect(BORROWED)
     }
     /// Sets the task's value; `init` is not called for that.
     ///
     /// # Panics
     /// As [`with_borrow_mut`](Self::with_borrow_mut).
+    #[track_caller]
     pub fn set(&'static self, value: T) {
         self.put(value, RefCell::new, |cell, value| drop(cell.replace(value)));
     }
@@ -259,17 +276,19 @@ impl<T: Send + 'static> LocalKey<RefCell<T>> {
     ///
     /// # Panics
     /// As [`with_borrow_mut`](Self::with_borrow_mut).
+    #[track_caller]
     pub fn take(&'static self) -> T
     where
         T: Default,
     {
-        self.with(RefCell::take)
+        self.with_borrow_mut(std::mem::take)
     }
     /// Sets the task's value, and returns what it was.
     ///
     /// # Panics
     /// As [`with_borrow_mut`](Self::with_borrow_mut).
+    #[track_caller]
     pub fn replace(&'static self, value: T) -> T {
-        self.with(|cell| cell.replace(value))
+        self.with_borrow_mut(|place| std::mem::replace(place, value))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Pool;
 use crate::sched::worker::Worker;
+use std::fmt;
 use std::sync::Arc;
 
 /// A way to spawn into a runtime, or one pool of it, from anywhere; a copy of a reference.
@@ -15,10 +16,16 @@ use std::sync::Arc;
 // Pools are used again by later runtimes, so a handle says of which of them it is. That is compared
 // where a task is queued from elsewhere, under the lock that is taken there anyway; what a worker
 // spawns for itself does not come by.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Handle {
     pool: &'static Pool,
     term: u64,
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_of_now() { self.pool.show("Handle", f) } else { f.write_str("Handle(of a runtime that has ended)") }
+    }
 }
 
 impl Handle {

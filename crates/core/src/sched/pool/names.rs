@@ -1,6 +1,7 @@
 //! What few tasks have, by their address: names and numbers.
 
 use crate::record::header::{Header, TaskFlags};
+use crate::record::task::{HeapRecord, TaskRef};
 use crate::sched::pool::Pool;
 use std::cell::Cell;
 use std::fmt;
@@ -68,6 +69,16 @@ impl Pool {
             task.flags().fetch_or(TaskFlags::NUMBERED, Relaxed);
         }
         ids[&address]
+    }
+
+    /// Looks at the task in this record, if it is the one of this number and was not freed. Under
+    /// the table's lock: `look` takes no other lock, and runs no user code.
+    pub(crate) fn look_at<R>(&self, record: HeapRecord, id: TaskId, look: impl FnOnce(TaskRef<'_>) -> R) -> Option<R> {
+        let ids = self.ids.lock();
+        let is_there = ids.get(&record.as_ptr().addr()) == Some(&id);
+        // SAFETY: the number is there, so the record is that task's, and lives: who frees it takes
+        // the number out first (`forget`), under this lock.
+        is_there.then(|| look(unsafe { TaskRef::from_raw(record.as_ptr()) }))
     }
 
     /// Forgets a task's name and number.

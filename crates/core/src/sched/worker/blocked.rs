@@ -8,6 +8,7 @@ use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
 use crate::sched::cancel::{checkpoint, request};
 use crate::sched::driver;
+use crate::sched::hints;
 use crate::sched::lifecycle;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
@@ -166,6 +167,17 @@ impl Worker {
         Parked::saved(Some(Home::of(&self.as_static().shared)), self.stacks.here(), reason)
     }
 
+    /// Says, once for each place, if what is about to block is a future in a poll.
+    fn hint(&self, reason: WaitReason) {
+        let record = self.running_record();
+        // SAFETY: what runs here has not ended; a record that is not null lives as long.
+        if let Some(task) = unsafe { record.as_ref() }
+            && task.kind().has(Kind::FUTURE)
+        {
+            hints::future_blocks(task.location(), reason, || self.pool.says_hints());
+        }
+    }
+
     /// Is there enough stack left to run another task on top of this frame?
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
@@ -192,6 +204,10 @@ impl Role {
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
         lifecycle::set_aside(node);
+        if hints::ON {
+            // SAFETY: the node stands (this function's contract), and its reason does not change.
+            self.hint(unsafe { (*node).reason });
+        }
         let Some(ring) = self.ring() else {
             // SAFETY: this worker is in threads mode, and the rest is this function's contract.
             return unsafe { self.suspend_thread(node) };

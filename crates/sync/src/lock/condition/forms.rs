@@ -216,6 +216,7 @@ macro_rules! waits {
             ///     assert_eq!((guard.get(), said), (2, "done"));
             /// });
             /// ```
+            #[track_caller]
             pub fn wait_with_reentrant<'m, U: ?Sized>(
                 &self,
                 guard: ReentrantLockGuard<'m, U>,
@@ -227,6 +228,7 @@ macro_rules! waits {
 
             /// The same for at most `timeout`; taking the lock again may take longer. `None`: the
             /// time has passed.
+            #[track_caller]
             pub fn wait_with_reentrant_timeout<'m, U: ?Sized>(
                 &self,
                 guard: ReentrantLockGuard<'m, U>,
@@ -236,6 +238,7 @@ macro_rules! waits {
             }
 
             /// The same until `deadline` at the latest.
+            #[track_caller]
             pub fn wait_with_reentrant_deadline<'m, U: ?Sized>(
                 &self,
                 guard: ReentrantLockGuard<'m, U>,

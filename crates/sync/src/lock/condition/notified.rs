@@ -155,6 +155,7 @@ impl<T> Condition<T> {
         }
     }
 
+    #[track_caller]
     pub(super) fn wait_reentrant<'a, U: ?Sized>(
         &self,
         first: bool,
