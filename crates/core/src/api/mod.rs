@@ -18,6 +18,7 @@ pub(crate) mod keep_thread;
 pub(crate) mod pair;
 pub(crate) mod portable;
 pub(crate) mod prioritized;
+pub(crate) mod property;
 pub(crate) mod run;
 pub(crate) mod scope;
 pub(crate) mod spawn;
