@@ -37,6 +37,14 @@ pub mod task {
     pub use crate::sched::priority::Priority;
 }
 
+/// A scheduler of one's own: the interface by which a program decides what a worker runs next.
+pub mod scheduler {
+    pub use crate::api::property::set_property;
+    pub use crate::queue::policy::ready_task::ReadyTask;
+    pub use crate::queue::policy::scheduler::{Cause, PoolInfo, Scheduler, Turn};
+    pub use myriad_base::sys::thread::{Distance, Topology};
+}
+
 /// Time: the timers of a worker, and sleeping.
 pub mod time {
     pub use crate::api::time::{

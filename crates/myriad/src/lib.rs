@@ -106,6 +106,15 @@ pub mod task {
     };
 }
 
+/// A scheduler of one's own: the interface by which a program decides what a worker runs next.
+///
+/// [`Scheduler`](scheduler::Scheduler) has the two methods, and says when they are called and what
+/// they may do; [`Builder::scheduler`] chooses one, [`task::Builder::property`] gives a task what
+/// the scheduler sorts by.
+pub mod scheduler {
+    pub use myriad_core::scheduler::{Cause, Distance, PoolInfo, ReadyTask, Scheduler, Topology, Turn, set_property};
+}
+
 /// Time: sleeping, instants.
 pub mod time {
     pub use myriad_core::time::{

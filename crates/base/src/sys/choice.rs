@@ -18,8 +18,9 @@
 //! | [`entropy`] | random numbers of tasks that nobody has seeded | the first seed of a thread |
 //!
 //! Not here: the keys of hash tables (`sync`), which are a type that the user may replace. In which
-//! order a worker looks at the others is no chance: it begins with the next
-//! (`Workers::others`). The seeded generators of tasks (`rng`) are the program's own numbers.
+//! order a worker looks at the others is no chance: it begins with the nearest, and of these with
+//! the next (`Workers::others`). The seeded generators of tasks (`rng`) are the program's own
+//! numbers.
 //!
 //! Each is a function that is compiled into its caller: `ticks` is one instruction.
 

@@ -1,10 +1,13 @@
 //! OS threads and processors: how many, which, how their stacks lie.
 //!
-//! [`cores`] finds out what the process may use. Nothing here keeps state.
+//! [`cores`] finds out what the process may use, [`Topology`] which processors are near each other.
+//! Nothing here keeps state.
 
 pub mod cores;
+mod topology;
 
 pub use cores::{Cores, available, processors, processors_now};
+pub use topology::{Distance, Topology};
 
 use super::say::say;
 use std::ops::Range;

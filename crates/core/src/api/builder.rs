@@ -5,8 +5,9 @@ use super::handle::JoinHandle;
 use super::place::Place;
 use super::portable::Portable;
 use super::prioritized::{Background, Interactive};
-use super::{dispatch, spawn};
+use super::{dispatch, property, spawn};
 use crate::api::token::Token;
+use crate::queue::policy::ready_task::PropertyValue;
 use crate::record::create::{Created, NewFuture, Unheld};
 use crate::record::header::{Header, Kind};
 use crate::runtime::pools;
@@ -15,12 +16,13 @@ use crate::sched::context::inherit;
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::priority::Priority;
 use crate::sched::worker::Worker;
+use std::any::Any;
 use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
 /// Spawns tasks with more than the usual: a name, a seed for their random numbers, a token that
-/// cancels them, a pool, a priority.
+/// cancels them, a pool, a priority, a property for a scheduler of one's own.
 ///
 /// # Examples
 /// ```
@@ -38,6 +40,7 @@ pub struct Builder {
     place: Option<Place>,
     priority: Priority,
     token: Option<Token>,
+    property: Option<PropertyValue>,
 }
 
 impl Builder {
@@ -128,6 +131,56 @@ impl Builder {
     /// ```
     pub fn priority(mut self, priority: Priority) -> Builder {
         self.priority = priority;
+        self
+    }
+
+    /// Gives the task a property for the [`Scheduler`](crate::scheduler::Scheduler) of its pool: a
+    /// deadline, a priority, whatever that scheduler looks for by
+    /// [`ReadyTask::property`](crate::scheduler::ReadyTask::property). A task has one, the last
+    /// that was given. In a pool without such a scheduler it is dropped at the spawn.
+    ///
+    /// It lives as long as the task. If its type has a destructor, that runs on a thread for
+    /// blocking calls, where a panic goes no further.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::scheduler::{Cause, PoolInfo, ReadyTask, Scheduler, Turn};
+    /// use std::{collections::BTreeMap, sync::Mutex};
+    ///
+    /// /// The lowest number first.
+    /// #[derive(Default)]
+    /// struct ByNumber(Mutex<BTreeMap<u32, Vec<ReadyTask>>>);
+    ///
+    /// impl Scheduler for ByNumber {
+    ///     fn enqueue(&self, task: ReadyTask, _: Cause) {
+    ///         let number = task.property().copied().unwrap_or(u32::MAX);
+    ///         self.0.lock().unwrap().entry(number).or_default().push(task);
+    ///     }
+    ///     fn pick_next(&self, _: &Turn<'_>) -> Option<ReadyTask> {
+    ///         let mut tasks = self.0.lock().unwrap();
+    ///         let mut first = tasks.first_entry()?;
+    ///         let task = first.get_mut().pop();
+    ///         if first.get().is_empty() {
+    ///             first.remove();
+    ///         }
+    ///         task
+    ///     }
+    /// }
+    ///
+    /// let make = |_: &PoolInfo| ByNumber::default();
+    /// let rt = myriad::Builder::new().workers(1).spare_workers(0).scheduler(make).build()?;
+    /// let (order, ended) = std::sync::mpsc::channel();
+    /// rt.run(move || {
+    ///     for number in [3, 1, 2] {
+    ///         let order = order.clone();
+    ///         myriad::task::Builder::new().property(number as u32).spawn(move || order.send(number));
+    ///     }
+    /// });
+    /// assert_eq!(ended.iter().collect::<Vec<_>>(), [1, 2, 3]);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn property<P: Any + Send + Sync>(mut self, property: P) -> Builder {
+        self.property = Some(PropertyValue::new(property));
         self
     }
 
@@ -285,10 +338,13 @@ impl Builder {
         task
     }
 
-    /// `task` is one of `pool`.
+    /// The same for its name and its property alone. `task` is one of `pool`.
     pub(super) fn set_name(self, pool: &Pool, task: &Header) {
         if let Some(name) = self.name {
             pool.set_name(task, name);
+        }
+        if let Some(property) = self.property {
+            property::set(pool, task, property);
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod pair;
 pub(crate) mod place;
 pub(crate) mod portable;
 pub(crate) mod prioritized;
+pub(crate) mod property;
 pub(crate) mod run;
 pub(crate) mod scope;
 pub(crate) mod spawn;

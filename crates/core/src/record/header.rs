@@ -128,7 +128,7 @@ impl TaskFlags {
     /// It has a frame (`cancel::scoped_tasks`), which is not in the worker's list yet. (From its
     /// spawn on.)
     pub(crate) const UNLISTED: u8 = 32;
-    /// Its name is in the runtime's table.
+    /// Its name is in the runtime's table, or its property in that of the scheduler's tasks.
     pub(crate) const NAMED: u8 = 64;
     /// Its number is in the runtime's table.
     pub(crate) const NUMBERED: u8 = 128;

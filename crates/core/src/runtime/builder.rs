@@ -1,6 +1,7 @@
 //! Building a runtime.
 
 use super::{Runtime, global, pools};
+use crate::queue::policy::scheduler::{Hosted, MakeScheduler, Places, PoolInfo, Scheduler};
 use crate::queue::policy::{Policy, UnknownPolicy};
 use crate::record::current::CurrentTask;
 use crate::sched::borrower;
@@ -12,7 +13,7 @@ use crate::sched::worker;
 use myriad_base::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use myriad_base::stack::{FIBERS_SUPPORTED, overflow};
 use myriad_base::sys::fence;
-use myriad_base::sys::thread::{self, Cores};
+use myriad_base::sys::thread::{self, Cores, Topology};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -51,7 +52,19 @@ pub struct Builder {
     stuck: Option<OnStuck>,
     pools: Vec<(String, usize)>,
     policy: Option<Policy>,
+    scheduler: Option<Make>,
+    topology: Option<Topology>,
     threads: ThreadHooks,
+}
+
+/// The user's function that makes a scheduler.
+#[derive(Clone)]
+struct Make(MakeScheduler);
+
+impl fmt::Debug for Make {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Make")
+    }
 }
 
 /// Spare workers, at most, unless asked otherwise.
@@ -80,6 +93,8 @@ impl Builder {
             stuck: None,
             pools: Vec::new(),
             policy: None,
+            scheduler: None,
+            topology: None,
             threads: ThreadHooks::default(),
         }
     }
@@ -292,6 +307,60 @@ impl Builder {
     /// ```
     pub fn policy(mut self, policy: Policy) -> Builder {
         self.policy = Some(policy);
+        self.scheduler = None;
+        self
+    }
+
+    /// The tasks of each pool are run in the order that a [`Scheduler`] of the program's own says.
+    /// `make` is called once for each pool, by [`build`](Self::build); a panic goes on out of that.
+    /// Instead of [`policy`](Self::policy); whichever was set last counts.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::scheduler::{Cause, ReadyTask, Scheduler, Turn};
+    /// use std::{collections::VecDeque, sync::Mutex};
+    ///
+    /// struct OldestFirst(Mutex<VecDeque<ReadyTask>>);
+    ///
+    /// impl Scheduler for OldestFirst {
+    ///     fn enqueue(&self, task: ReadyTask, _: Cause) {
+    ///         self.0.lock().unwrap().push_back(task);
+    ///     }
+    ///     fn pick_next(&self, _: &Turn<'_>) -> Option<ReadyTask> {
+    ///         self.0.lock().unwrap().pop_front()
+    ///     }
+    /// }
+    ///
+    /// let rt = myriad::Builder::new().workers(2).scheduler(|_| OldestFirst(Mutex::default())).build()?;
+    /// assert_eq!(rt.run(|| myriad::join(|| 1, || 2)), (1, 2));
+    /// assert_eq!(rt.policy(), myriad::Policy::Custom);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn scheduler<S: Scheduler>(mut self, make: impl Fn(&PoolInfo) -> S + Send + Sync + 'static) -> Builder {
+        self.scheduler = Some(Make(Arc::new(move |pool| Arc::new(make(pool)))));
+        self.policy = Some(Policy::Custom);
+        self
+    }
+
+    /// Which processors are near each other, instead of what the system says: worker `i` of the
+    /// main ones counts as one that runs on the `i`th processor of this [`Topology`] (on the first
+    /// again behind the last), wherever the system lets it run.
+    ///
+    /// A worker that has nothing to do takes tasks of the nearest others first: of the other
+    /// hardware threads of its core, of cores that share its cache, of its memory node, of other
+    /// nodes. Without this, that holds for workers that are [pinned](Self::pin_workers), each to a
+    /// core of its own, on machines where some are nearer than others.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::scheduler::Topology;
+    /// // As on a machine with 2 memory nodes of 4 cores with 2 hardware threads.
+    /// let rt = myriad::Builder::new().workers(16).topology(Topology::regular(2, 1, 4, 2)).build()?;
+    /// assert_eq!(rt.run(|| myriad::join(|| 1, || 2)), (1, 2));
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn topology(mut self, topology: Topology) -> Builder {
+        self.topology = Some(topology);
         self
     }
 
@@ -315,9 +384,10 @@ impl Builder {
     ///
     /// # Errors
     /// `InvalidInput`: no workers or too many, a stack too small or too large, fewer than two
-    /// stacks, a zero byte in the name, a pool without workers or with the name of another; the
-    /// message says what is allowed. `Unsupported`: no fibers on this platform. Else what the
-    /// system says: no memory for stacks, no more threads.
+    /// stacks, a zero byte in the name, a pool without workers or with the name of another, a
+    /// topology without processors, [`Policy::Custom`] without a scheduler; the message says what
+    /// is allowed. `Unsupported`: no fibers on this platform. Else what the system says: no memory
+    /// for stacks, no more threads.
     pub fn build(self) -> io::Result<Runtime> {
         let configs = self.check_pools(self.check()?)?;
         // Before there are many threads: registering for membarrier is quick then.
@@ -375,6 +445,7 @@ impl Builder {
         let mut cpus = cores().cpus;
         let roam = worker::current().is_some().then(|| cpus.clone());
         let cpus = (self.pin && cpus.len() == workers).then(|| std::mem::take(&mut cpus));
+        let places = self.places(workers, cpus.as_deref())?;
         if self.spares > MOST_SPARES {
             return invalid(format!("{} spare workers are too many; the most is {MOST_SPARES}", self.spares));
         }
@@ -394,7 +465,14 @@ impl Builder {
             spares: self.spares,
             stuck: self.stuck.clone().unwrap_or_else(OnStuck::from_environment),
             threads: self.threads.clone(),
+            scheduler: self.make_scheduler(pools::DEFAULT.into(), workers, places.clone()),
+            nearest_first: places.and_then(|places| places.topology.nearest_first(&places.cpus)),
             policy: match self.policy {
+                Some(Policy::Custom) if self.scheduler.is_none() => {
+                    return invalid(
+                        "`Policy::Custom` needs a scheduler: say `scheduler(..)` instead of `policy(..)`".into(),
+                    );
+                }
                 Some(policy) => policy,
                 None => {
                     policy_from_environment().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?
@@ -414,6 +492,31 @@ fn policy_from_environment() -> Result<Policy, String> {
 }
 
 impl Builder {
+    /// The processors of the main workers, if it is known on which each runs, and how far these are
+    /// from each other.
+    fn places(&self, workers: usize, pinned: Option<&[usize]>) -> io::Result<Option<Arc<Places>>> {
+        let Some(topology) = &self.topology else {
+            // Of two workers each has one other. (The system is asked once in a process.)
+            let pinned = pinned.filter(|cpus| cpus.len() > 2 || self.scheduler.is_some());
+            let places = |cpus: &[usize]| Places { cpus: cpus.to_vec(), topology: Topology::of_machine().clone() };
+            return Ok(pinned.map(|cpus| Arc::new(places(cpus))));
+        };
+        if topology.cpus().len() == 0 {
+            let text = "a topology needs at least 1 processor; leave `topology` out for that of the machine";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let cpus: Vec<usize> = topology.cpus().collect();
+        let cpus = cpus.iter().copied().cycle().take(workers).collect();
+        Ok(Some(Arc::new(Places { cpus, topology: topology.clone() })))
+    }
+
+    /// The scheduler of a pool, if it has one of the program's own.
+    fn make_scheduler(&self, name: Arc<str>, workers: usize, places: Option<Arc<Places>>) -> Option<Arc<Hosted>> {
+        let make = self.scheduler.as_ref()?;
+        let pool = PoolInfo { name, workers, places };
+        Some(Arc::new(Hosted { scheduler: (make.0)(&pool), pool }))
+    }
+
     /// The settings of all pools, the default one's first.
     fn check_pools(&self, main: Config) -> io::Result<Vec<(Arc<str>, Config)>> {
         let invalid = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -446,6 +549,8 @@ impl Builder {
                 // be pinned too.
                 roam: main.roam.clone(),
                 cpus: None,
+                scheduler: self.make_scheduler(name.as_str().into(), *workers, None),
+                nearest_first: None,
                 ..main.clone()
             };
             all.push((name.as_str().into(), config));

@@ -13,7 +13,9 @@
 //! it out fills the slot, once; a thread that wants to end takes itself out, or finds that a job is
 //! on its way. While jobs are queued as many run as may.
 
+use crate::queue::policy::ready_task::PropertyValue;
 use crate::record::task::Runnable;
+use crate::sched::unwind;
 use crate::sched::wait::foreign;
 use myriad_base::sys::clock;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
@@ -240,6 +242,18 @@ pub(crate) fn drop_elsewhere(task: Runnable) {
         crate::sched::finish::drop_unstarted(unsafe { Runnable::from_raw(task.cast()) });
     }
     if let Err(job) = BLOCKING.submit(CallJob { run: drop_it, data: task.into_raw().cast() }) {
+        job.run();
+    }
+}
+
+/// Drops a property of a task on such a thread; right here if there is none.
+pub(crate) fn drop_property_elsewhere(property: PropertyValue) {
+    unsafe fn drop_it(property: *mut ()) {
+        // SAFETY: the job is run once, and its data is a box with a property, below.
+        unwind::drop_quietly(unsafe { Box::from_raw(property.cast::<PropertyValue>()) });
+    }
+    let data = Box::into_raw(Box::new(property)).cast();
+    if let Err(job) = BLOCKING.submit(CallJob { run: drop_it, data }) {
         job.run();
     }
 }

@@ -4,10 +4,10 @@ use super::waker::wake_waiter;
 use crate::record::current::CurrentTask;
 use crate::record::header::Outcome;
 use crate::record::held::{Emptied, Ending, Finished, Untyped};
-use crate::record::task::Runnable;
+use crate::record::task::{Runnable, TaskRef};
 use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Role, Worker};
-use crate::sched::{context, lifecycle, unwind, user_code};
+use crate::sched::{calls, context, lifecycle, unwind, user_code};
 use myriad_base::sys::say::say;
 
 /// Frees a record whose payload is gone.
@@ -15,9 +15,18 @@ use myriad_base::sys::say::say;
 pub(crate) fn free(w: Option<&Worker>, record: Emptied) {
     let task = record.task_ref();
     if task.is_known() {
-        Pool::of_task(task).forget(task.as_ptr());
+        forget(task);
     }
     worker::free_record(w, record);
+}
+
+/// What the tables of the pool have of a task goes.
+#[cold]
+#[inline(never)]
+fn forget(task: TaskRef<'_>) {
+    let property = Pool::of_task(task).forget(task.as_ptr());
+    // Its destructor is user code, and this is in the middle of all kinds of things.
+    property.filter(|property| property.drops).into_iter().for_each(calls::drop_property_elsewhere);
 }
 
 /// Drops the outcome of a task whose handle is gone, and frees its record. The destructors are the

@@ -29,11 +29,12 @@
 use crate::queue::deque::{Deque, Line, OwnDeque};
 use crate::queue::inbox::Inbox;
 use crate::queue::parked::{Home, Resumable};
+use crate::queue::policy::table::Table;
 use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::queue::ready::ReadyQueue;
 use crate::record::task::Runnable;
 use crate::sched::driver::park;
-use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
+use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use myriad_base::sys::fence::{Fence, heavy};
 use myriad_base::sys::futex::Parker;
 use myriad_base::sys::mutant::{on, ord, ord_to};
@@ -56,6 +57,10 @@ pub(crate) struct WorkerShared {
     pub workers: &'static Workers,
     /// Its blocked tasks that are ready to go on.
     pub ready: ReadyQueue,
+    /// A call of the scheduler waits, which this worker has made ([`crate::sched::ask`]).
+    pub asks: AtomicBool,
+    /// At which version of the table the scheduler had nothing for this worker.
+    pub declined: AtomicU64,
 }
 
 /// Where a worker is reached from outside.
@@ -123,6 +128,8 @@ impl WorkerShared {
             index,
             workers,
             ready: ReadyQueue::default(),
+            asks: AtomicBool::new(false),
+            declined: AtomicU64::new(u64::MAX),
         }
     }
 }
@@ -156,6 +163,8 @@ pub(crate) struct Workers {
     background: AtomicUsize,
     /// Of another policy than work stealing.
     queues: OnceLock<Box<dyn PolicyQueues>>,
+    /// Of each worker that is no spare the others, the nearest first; not set on a flat machine.
+    nearest_first: OnceLock<Box<[Box<[u16]>]>>,
     /// The workers are to look up and end.
     stop: AtomicBool,
     /// The first `in_use` are set, and do not change.
@@ -182,6 +191,7 @@ impl Default for Workers {
             interactive: AtomicUsize::new(0),
             background: AtomicUsize::new(0),
             queues: OnceLock::new(),
+            nearest_first: OnceLock::new(),
             stop: AtomicBool::new(false),
             all: OnceLock::new(),
             in_use: std::sync::atomic::AtomicUsize::new(0),
@@ -200,6 +210,23 @@ impl Workers {
     #[inline]
     pub(crate) fn queues(&self) -> Option<&dyn PolicyQueues> {
         self.queues.get().map(|queues| &**queues)
+    }
+
+    /// The tasks of a scheduler of the program's own; `None` under another policy.
+    #[inline]
+    pub(crate) fn table(&self) -> Option<&'static Table> {
+        self.queues()?.table()
+    }
+
+    /// Sets in which order each of the workers looks at the others: once, before there are workers.
+    /// (Left out where all are equally near.)
+    pub(crate) fn set_nearest_first(&self, order: Box<[Box<[u16]>]>) {
+        self.nearest_first.set(order).expect("the order is set once");
+    }
+
+    /// In which order each of the workers looks at the others, if one is nearer than another.
+    pub(crate) fn nearest_first(&self) -> Option<&[Box<[u16]>]> {
+        self.nearest_first.get().map(|order| &**order)
     }
 
     /// Sets the workers that the pool begins with: once. So many spares may join them.
@@ -251,10 +278,17 @@ impl Workers {
         unsafe { std::slice::from_raw_parts(all.0.as_ptr().cast::<&'static WorkerShared>(), n) }
     }
 
-    /// The others, beginning with the next.
+    /// The others: the nearest first, and then spares; where all are equally near, and for a spare,
+    /// beginning with the next.
     pub(crate) fn others(&self, me: &WorkerShared) -> impl Iterator<Item = &'static WorkerShared> {
         let all = self.all();
-        (1..all.len()).map(move |k| all[(me.index + k) % all.len()])
+        let order = self.nearest_first().and_then(|order| order.get(me.index)).map_or(&[][..], |order| &**order);
+        (1..all.len()).map(move |k| match order.get(k - 1) {
+            Some(&near) => all[usize::from(near)],
+            // Of `n` workers each has an order of `n - 1`, and spares have the numbers from `n` on.
+            None if !order.is_empty() => all[k],
+            None => all[(me.index + k) % all.len()],
+        })
     }
 
     // -------------------------------------------------------------------------------------------------
@@ -381,6 +415,31 @@ impl Workers {
         }
     }
 
+    /// The calling worker has asked the scheduler: if there is more, another worker that sleeps
+    /// asks, unless all have been given nothing since the last change.
+    pub(crate) fn pass_on(&self, me: &WorkerShared, table: &'static Table) {
+        if table.is_empty() {
+            return;
+        }
+        // Pairs with the heavy fence in `sleep`: the version against `sleepers`.
+        me.deque.fence.light();
+        let asks = |other: &&&WorkerShared| other.sleeps() && table.has_new(other.declined.load(Relaxed));
+        if self.has_sleepers()
+            && let Some(other) = self.all().iter().find(asks)
+        {
+            self.unpark(other);
+        }
+    }
+
+    /// The scheduler is to be asked once more: wakes a worker. For any thread.
+    pub(crate) fn scheduler_changed(&self) {
+        // Pairs with the heavy fence in `sleep`: the version against `sleepers`.
+        Fence::foreign().light();
+        if self.has_sleepers() {
+            self.wake_one();
+        }
+    }
+
     /// A task was put into the injector: counts it and wakes a worker. For any thread.
     pub(crate) fn inject(&self) {
         self.count_and_wake(&self.injected);
@@ -451,6 +510,17 @@ impl Workers {
     #[inline(always)]
     pub(crate) fn has_injected(&self) -> bool {
         self.may_have_injected() && self.queues().is_none_or(|queues| self.has_interactive() || !queues.is_empty())
+    }
+
+    /// The same for this worker: not what the scheduler has for others only.
+    pub(crate) fn has_injected_for(&self, me: &WorkerShared) -> bool {
+        // (As long as a call of the scheduler waits, the worker that has made it takes what there
+        // is.)
+        let asks = me.asks.load(Relaxed);
+        let has_new = |queues: &dyn PolicyQueues| {
+            if asks { !queues.is_empty() } else { queues.has_new(me.declined.load(Relaxed)) }
+        };
+        self.may_have_injected() && self.queues().is_none_or(|queues| self.has_interactive() || has_new(queues))
     }
 
     /// Is it worth while to look?
@@ -563,7 +633,7 @@ impl Workers {
         me.has_ready()
             || me.has_pinned() && !on("sleep-skips-pinned")
             || self.stop.load(Relaxed)
-            || self.has_injected()
+            || self.has_injected_for(me)
             || self.has_background() && !on("sleep-skips-background")
             || self.others(me).any(|other| other.deque.is_busy() || other.allows_takeover() && other.has_free_ready())
     }
@@ -584,3 +654,6 @@ impl Workers {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod test;

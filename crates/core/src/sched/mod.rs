@@ -2,6 +2,7 @@
 //!
 //! One knot, for to block is to say where one waits, and to be cancelled is to be woken there.
 //! Begin with [`run_loop`].
+mod ask;
 pub(crate) mod borrower;
 pub(crate) mod busy;
 pub(crate) mod calls;

@@ -26,6 +26,7 @@ pub use names::TaskId;
 pub(crate) use names::number_in;
 
 use crate::queue::policy::Policy;
+use crate::queue::policy::scheduler::Hosted;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Kind};
 use crate::record::position;
@@ -81,6 +82,10 @@ pub(crate) struct Config {
     pub stuck: OnStuck,
     /// What a worker starts next.
     pub policy: Policy,
+    /// The scheduler of [`Policy::Custom`].
+    pub scheduler: Option<Arc<Hosted>>,
+    /// Of each worker the others, the nearest first; `None` if all are equally near.
+    pub nearest_first: Option<Box<[Box<[u16]>]>>,
     /// What happens with each of its threads.
     pub threads: ThreadHooks,
 }
@@ -104,13 +109,14 @@ impl Drop for Settings {
         // SAFETY: it is taken out of its place here alone, where nobody uses the place afterwards.
         let config = unsafe { ManuallyDrop::take(&mut self.0) };
         // Each by itself: destructors may panic.
-        if let Some(Config { threads, stuck, unhandled, .. }) = Arc::into_inner(config) {
+        if let Some(Config { threads, stuck, unhandled, scheduler, .. }) = Arc::into_inner(config) {
             let ThreadHooks { name, start, end, .. } = threads;
             unwind::drop_quietly(name);
             unwind::drop_quietly(start);
             unwind::drop_quietly(end);
             unwind::drop_quietly(stuck);
             unwind::drop_quietly(unhandled);
+            unwind::drop_quietly(scheduler);
         }
     }
 }
@@ -365,7 +371,8 @@ impl Pool {
     /// May a runtime with these settings use this pool, which another one has used?
     fn suits(&self, config: &Config) -> bool {
         let of_kind = self.policy == config.policy && self.fibers == config.fibers;
-        of_kind && self.regular_workers().len() == config.workers
+        let nearest_first = config.nearest_first.as_deref();
+        of_kind && self.workers.nearest_first() == nearest_first && self.regular_workers().len() == config.workers
     }
 
     /// A pool for a new runtime: an old one of its kind, or a new one.
@@ -394,6 +401,10 @@ impl Pool {
         // (Of the last runtime's: code that ended as a spare, which may not be a worker now.)
         pool.regular_workers().iter().for_each(|w| w.alone.store(0, Relaxed));
         pool.workers.begin(config.workers);
+        if let Some(table) = pool.workers.table() {
+            // (The one before has gone with its runtime.)
+            unwind::drop_quietly(table.set_scheduler(config.scheduler.clone()));
+        }
         pool.set_config(config);
         *pool.threads.lock() = Threads::default();
         Ok(pool)
@@ -430,6 +441,12 @@ impl Pool {
         }));
         if let Some(queues) = config.policy.queues(config.workers) {
             pool.workers.set_queues(queues);
+        }
+        if let Some(table) = pool.workers.table() {
+            table.set_wake(|| pool.workers.scheduler_changed());
+        }
+        if let Some(order) = &config.nearest_first {
+            pool.workers.set_nearest_first(order.clone());
         }
         let worker = |index| {
             let home_number = if config.fibers { home_number + index as u32 } else { home_number };
@@ -480,7 +497,11 @@ impl Pool {
         config.unhandled = Unhandled::Report;
         config.stuck = OnStuck::Ignore;
         config.threads = ThreadHooks::default();
+        config.scheduler = None;
         self.set_config(config);
+        if let Some(table) = self.workers.table() {
+            unwind::drop_quietly(table.set_scheduler(None));
+        }
     }
 
     /// It is a pool of a runtime from now on, whose first pool is `main_pool`.

@@ -18,6 +18,7 @@
 //! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its
 //! worker.
 
+use super::ask::ask;
 use super::busy::{self, Looking};
 use super::idle::WorkerShared;
 use super::priority::{self, NextTask};
@@ -159,6 +160,10 @@ fn tick(w: Role) -> (Role, bool) {
     w.fairness_step.set((fairness_step + 1) % BETWEEN);
     if let Some(queues) = w.pool.workers.queues() {
         let task = if !w.passes_jobs_over() {
+            if let Some(table) = queues.table() {
+                let (w, task) = ask(w, table);
+                return start_taken(w, task);
+            }
             queues.take(w.shared.index, Some(w.tick_count.load(Relaxed)))
         } else if long_stuck {
             w.pool.take_injected(&w, false)
@@ -348,7 +353,21 @@ fn start_injected(w: Role) -> (Role, bool) {
     if !w.pool.workers.may_have_injected() {
         return (w, false);
     }
-    let task = w.pool.take_injected(&w, true);
+    let Some(table) = w.pool.workers.table().filter(|_| !w.passes_jobs_over()) else {
+        let task = w.pool.take_injected(&w, true);
+        return start_taken(w, task);
+    };
+    let interactive = w.pool.take_interactive_before(&w, &table);
+    if interactive.is_some() {
+        return start_taken(w, interactive);
+    }
+    w.priority_state.begins(false);
+    let (w, task) = ask(w, table);
+    if task.is_none() && !w.nothing_ready() {
+        // The scheduler is user code, and may have woken what is the worker's own: nobody else
+        // would look for that, and neither would this worker before it sleeps.
+        return (w, true);
+    }
     start_taken(w, task)
 }
 
@@ -413,7 +432,7 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
     // From its second look on: the first one is short.
     let mut looking = None;
     loop {
-        if !me.remote.inbox.is_empty() || workers.stops() || workers.has_injected() {
+        if !me.remote.inbox.is_empty() || workers.stops() || workers.has_injected_for(me) {
             return (w, None);
         }
         if me.has_pinned() {

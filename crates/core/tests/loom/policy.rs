@@ -9,6 +9,7 @@ use super::tasks::start;
 use super::{SCRIPT, Script};
 use crate::queue::policy::{Arrival, Policy};
 use loom::thread;
+use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::ptr::null_mut;
 
 /// Worker `w` looks for a task until it has run one, and sleeps in between.
@@ -70,6 +71,37 @@ fn claim_or_take(policy: Policy) {
     assert!(queues.is_empty() && queues.claim(&task.header).is_none());
 }
 
+/// A scheduler keeps one task back, so its only worker is given nothing and goes to sleep, while a
+/// foreign thread spawns another task, which the worker is to run.
+fn put_beside_what_is_kept() {
+    let w = TestPool::under(Policy::Custom, 1, 2);
+    let queues = w.workers.queues().unwrap();
+    w.tasks.get(1).write();
+    queues.put(None, w.tasks.get(1).unstarted().into(), Arrival::Outside);
+    let sleeper = spawn_part(&w, |w| {
+        let (me, queues) = (w.shared(0), w.workers.queues().unwrap());
+        let table = w.workers.table().unwrap();
+        loop {
+            if w.workers.has_injected_for(me) {
+                let version = table.version();
+                // (A claim, for it leaves the first one alone.)
+                match queues.claim(&w.tasks.get(2).header) {
+                    Some(task) => return start(task),
+                    None => me.declined.store(version, Relaxed),
+                }
+            }
+            if !w.workers.sleep(me, || None) {
+                thread::yield_now();
+            }
+        }
+    });
+    w.tasks.get(2).write();
+    w.workers.put(queues, None, w.tasks.get(2).unstarted().into(), Arrival::Outside);
+    sleeper.join().unwrap();
+    queues.take(0, None).into_iter().for_each(start);
+    w.tasks.assert_all_ran();
+}
+
 const SLEEP: &[&str] = &["put-light", "sleep-no-heavy", "sleep-no-recheck"];
 const LOCK: &[&str] = &["spin-acquire", "spin-release"];
 
@@ -96,6 +128,21 @@ pub static SCRIPTS: &[Script] = &[
         owners: 2,
         bound: (Some(3), Some(4)),
         mutants: SLEEP,
+        ..SCRIPT
+    },
+    Script {
+        name: "policy.own.put_beside_what_is_kept",
+        run: put_beside_what_is_kept,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: SLEEP,
+        ..SCRIPT
+    },
+    Script {
+        name: "policy.own.claim_or_take",
+        run: || claim_or_take(Policy::Custom),
+        bound: (Some(4), Some(6)),
+        mutants: LOCK,
         ..SCRIPT
     },
     Script {

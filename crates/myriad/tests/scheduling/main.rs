@@ -12,6 +12,8 @@ mod dispatch;
 mod fairness;
 mod inlining_rule;
 mod keep_thread;
+mod own_scheduler;
+mod own_scheduler_faults;
 mod policies;
 mod policies_beside;
 mod pools;

@@ -151,6 +151,11 @@ impl ClaimList {
         (self.newest != NONE).then_some(self.newest)
     }
 
+    /// Does a task stand there?
+    pub(super) fn has(&self, at: u32) -> bool {
+        self.slots.get(at as usize).is_some_and(|slot| slot.task.is_some())
+    }
+
     /// The record of the task that stands there.
     pub(super) fn task(&self, at: u32) -> Option<&Header> {
         self.slots[at as usize].task.as_ref().map(|task| task.header())

@@ -8,6 +8,10 @@
 //! **Where the seam lies.** Only unstarted tasks and woken futures are concerned. A blocked closure
 //! has a stack, and goes on on its own worker, first come, first served, under every policy.
 //!
+//! **Whose policy.** What stands at this seam is called in pushes and wakes, so it is the engine's:
+//! the queues of its own policies, and a [`table`] of tasks for which a [`scheduler`] of the
+//! program's has tickets.
+//!
 //! **What it costs who does not use it:** nothing. Each push looks at `steal_request` of its own
 //! deque anyway: does somebody ask for work? Under another policy that word is set for good, so the
 //! slow path of the push (`Worker::answer`) takes the task out of the deque again, at once, and
@@ -32,8 +36,11 @@ mod heap;
 mod label;
 mod locked;
 mod multiqueue;
+pub(crate) mod ready_task;
 mod round_robin;
+pub(crate) mod scheduler;
 mod shared;
+pub(crate) mod table;
 
 use crate::record::header::Header;
 use crate::record::task::{Runnable, Unstarted};
@@ -79,19 +86,24 @@ pub enum Policy {
     /// none takes the oldest of another. (Boost.Fiber's `round_robin` deals nothing, and takes
     /// nothing from others: there a thread that is stuck holds up all that it was given.)
     RoundRobin,
+    /// What a [`Scheduler`](crate::scheduler::Scheduler) of the program's own says:
+    /// [`Builder::scheduler`](crate::Builder::scheduler).
+    Custom,
 }
 
 impl Policy {
-    /// All there are.
+    /// All that Myriad has itself.
     pub const ALL: [Policy; 4] = [Policy::WorkStealing, Policy::DepthFirst, Policy::SharedQueue, Policy::RoundRobin];
 
-    /// Its name: `work-stealing`, `depth-first`, `shared-queue`, `round-robin`.
+    /// Its name: `work-stealing`, `depth-first`, `shared-queue`, `round-robin`; and `custom`, which
+    /// nothing can be chosen by.
     pub const fn name(self) -> &'static str {
         match self {
             Policy::WorkStealing => "work-stealing",
             Policy::DepthFirst => "depth-first",
             Policy::SharedQueue => "shared-queue",
             Policy::RoundRobin => "round-robin",
+            Policy::Custom => "custom",
         }
     }
 
@@ -102,6 +114,7 @@ impl Policy {
             Policy::DepthFirst => Some(Box::new(multiqueue::MultiQueue::new(workers))),
             Policy::SharedQueue => Some(Box::new(shared::SharedQueue::new())),
             Policy::RoundRobin => Some(Box::new(round_robin::RoundRobin::new(workers))),
+            Policy::Custom => Some(Box::new(&*Box::leak(Box::new(table::Table::new())))),
         }
     }
 }
@@ -171,6 +184,18 @@ pub(crate) trait PolicyQueues: fmt::Debug + Send + Sync {
 
     /// Is there nothing? True of the moment of a heavy fence before it.
     fn is_empty(&self) -> bool;
+
+    /// Is there something for a worker which was given nothing at this version? As true as
+    /// [`is_empty`](Self::is_empty).
+    fn has_new(&self, _declined: u64) -> bool {
+        !self.is_empty()
+    }
+
+    /// The tasks of a scheduler of the program's own, which is to be asked instead of
+    /// [`take`](Self::take).
+    fn table(&self) -> Option<&'static table::Table> {
+        None
+    }
 }
 
 #[cfg(all(test, not(loom)))]

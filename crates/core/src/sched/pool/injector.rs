@@ -1,7 +1,7 @@
 //! The injector: where tasks come in from outside of the workers, and who is in `run`.
 
 use super::{Admission, Injector, Origin, Pool, RunTask};
-use crate::queue::policy::Arrival;
+use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::record::create::Unheld;
 use crate::record::header::{Header, Kind};
 use crate::record::held::HeldTask;
@@ -198,14 +198,9 @@ impl Pool {
     pub(crate) fn take_injected(&self, w: &Worker, may_begin_interactive: bool) -> Option<Runnable> {
         let with_jobs = !w.passes_jobs_over() || self.is_rescue();
         if let Some(queues) = self.workers.queues() {
-            if may_begin_interactive
-                && self.workers.has_interactive()
-                && (w.priority_state.may_begin_interactive() || queues.is_empty())
-            {
-                let task = self.take_interactive(w);
-                if task.is_some() {
-                    return task;
-                }
+            let interactive = if may_begin_interactive { self.take_interactive_before(w, queues) } else { None };
+            if interactive.is_some() {
+                return interactive;
             }
             w.priority_state.begins(false);
             return if with_jobs { queues.take(w.shared.index, None) } else { spare::take_queued(w, queues) };
@@ -247,6 +242,13 @@ impl Pool {
         injector.queue.put_aside(job);
         // Counted under the lock, as what is injected.
         self.workers.inject();
+    }
+
+    /// Takes an interactive task, if one waits and these have not had their turns before what is in
+    /// the policy's queues.
+    pub(crate) fn take_interactive_before(&self, w: &Worker, queues: &dyn PolicyQueues) -> Option<Runnable> {
+        let comes = self.workers.has_interactive() && (w.priority_state.may_begin_interactive() || queues.is_empty());
+        if comes { self.take_interactive(w) } else { None }
     }
 
     /// Does something wait in the injector, or in the policy's queues, that a spare might begin?

@@ -1,5 +1,6 @@
-//! What few tasks have, by their address: names and numbers.
+//! What few tasks have, by their address: names, numbers, properties for a scheduler.
 
+use crate::queue::policy::ready_task::PropertyValue;
 use crate::record::header::{Header, TaskFlags};
 use crate::record::task::{HeapRecord, TaskRef};
 use crate::sched::pool::Pool;
@@ -81,11 +82,13 @@ impl Pool {
         is_there.then(|| look(unsafe { TaskRef::from_raw(record.as_ptr()) }))
     }
 
-    /// Forgets a task's name and number.
+    /// Forgets a task's name, number and property; the last comes back, to be dropped where user
+    /// code may run.
     #[cold]
-    pub(crate) fn forget(&self, task: *const Header) {
+    pub(crate) fn forget(&self, task: *const Header) -> Option<PropertyValue> {
         self.names.lock().remove(&task.addr());
         self.ids.lock().remove(&task.addr());
+        self.workers.table().and_then(|table| table.forget(task.addr()))
     }
 
     /// A task's name. `None` also if the table is in use and `wait` is false (in a signal handler).
