@@ -35,6 +35,33 @@ pub fn relax() {
     loom::thread::yield_now();
 }
 
+/// The processor that the calling thread is on, which may be another one at once. `None`: not known
+/// here.
+pub fn processor() -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    // SAFETY: takes no pointers.
+    return usize::try_from(unsafe { libc::sched_getcpu() }).ok();
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// Asks for this memory, which another processor has written last, so that its cache lines arrive
+/// side by side and not one after another. A hint.
+pub fn prefetch(at: *const u8, bytes: usize) {
+    const LINE: usize = 64;
+    for offset in (0..bytes).step_by(LINE) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch reads nothing that the program sees, and ignores an address that is
+        // not there.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(offset).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (at, offset);
+    }
+}
+
 /// Keeps the calling thread on one processor. False if the system refuses or cannot.
 pub fn pin_to_cpu(cpu: usize) -> bool {
     unpin(&[cpu])
