@@ -18,6 +18,8 @@ pub(crate) struct Measured {
     pub(crate) ops: u64,
     /// The median time of the repeats.
     pub(crate) time: Duration,
+    /// The lower and the upper quartile of the repeats' times, where there are four or more.
+    pub(crate) quartiles: Option<[Duration; 2]>,
     /// How many times it was measured inside the process.
     pub(crate) repeats: u32,
     /// Memory growth for each task, where tasks pile up.
@@ -77,6 +79,10 @@ pub struct Record {
     pub seconds: f64,
     /// Nanoseconds for each operation.
     pub ns_per_op: f64,
+    /// The lower and the upper quartile of the repeats, in nanoseconds for each operation, where
+    /// there are four or more: how far the runs lie apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns_quartiles: Option<[f64; 2]>,
     /// Memory for each waiting task, where tasks pile up.
     pub bytes_per_task: Option<f64>,
     /// The most tasks that were alive at a time, where they were counted.
@@ -123,7 +129,9 @@ impl Record {
             Ok(m) => {
                 record.ops = m.ops;
                 record.seconds = m.time.as_secs_f64();
-                record.ns_per_op = m.time.as_secs_f64() * 1e9 / m.ops.max(1) as f64;
+                let ns_per_op = |time: Duration| time.as_secs_f64() * 1e9 / m.ops.max(1) as f64;
+                record.ns_per_op = ns_per_op(m.time);
+                record.ns_quartiles = m.quartiles.map(|times| times.map(ns_per_op));
                 record.bytes_per_task = m.bytes_per_task;
                 record.repeats = m.repeats;
                 record.most_alive = m.most_alive;
@@ -155,6 +163,7 @@ impl Record {
             ops: 0,
             seconds: 0.0,
             ns_per_op: 0.0,
+            ns_quartiles: None,
             bytes_per_task: None,
             most_alive: None,
             max_rss_bytes: None,

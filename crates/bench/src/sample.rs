@@ -28,6 +28,7 @@ pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>
     Ok(Measured {
         ops,
         repeats: times.len() as u32,
+        quartiles: quartiles(&mut times),
         time: median(times),
         bytes_per_task: None,
         most_alive: None,
@@ -41,7 +42,14 @@ pub(crate) fn fresh(ops: u64, tasks: u64, once: impl FnOnce() -> Result<Duration
     let before = Memory::now();
     let time = once()?;
     let bytes_per_task = Memory::peak_growth(before, tasks);
-    Ok(Measured { ops, repeats: 1, time, bytes_per_task, most_alive: None, note: None })
+    Ok(Measured { ops, repeats: 1, quartiles: None, time, bytes_per_task, most_alive: None, note: None })
+}
+
+/// The times that a quarter of four or more lie below and above.
+fn quartiles(times: &mut [Duration]) -> Option<[Duration; 2]> {
+    times.sort_unstable();
+    let last = times.len().checked_sub(1).filter(|&last| last >= 3)?;
+    Some([last.div_ceil(4), last - last.div_ceil(4)].map(|i| times[i]))
 }
 
 /// The middle one, or the mean of the middle two.
@@ -60,6 +68,17 @@ mod test {
         let ms = |v: &[u64]| median(v.iter().map(|&m| Duration::from_millis(m)).collect()).as_millis();
         assert_eq!(ms(&[9, 1, 5]), 5);
         assert_eq!(ms(&[9, 1, 5, 7]), 6);
+    }
+
+    #[test]
+    fn the_quartiles_leave_a_quarter_outside() {
+        let ms = |v: &[u64]| {
+            let mut times: Vec<_> = v.iter().map(|&m| Duration::from_millis(m)).collect();
+            quartiles(&mut times).map(|q| q.map(|time| time.as_millis()))
+        };
+        assert_eq!(ms(&[9, 1, 5]), None);
+        assert_eq!(ms(&[9, 1, 5, 7]), Some([5, 7]));
+        assert_eq!(ms(&[9, 1, 5, 7, 3]), Some([3, 7]));
     }
 
     #[test]

@@ -45,20 +45,21 @@ pub fn processor() -> Option<usize> {
     None
 }
 
-/// Asks for this memory, which another processor has written last, so that its cache lines arrive
-/// side by side and not one after another. A hint.
+/// Asks for this memory, which another processor has used last, to be written here, so that its
+/// cache lines arrive side by side and not one after another. A hint.
 pub fn prefetch(at: *const u8, bytes: usize) {
     const LINE: usize = 64;
     for offset in (0..bytes).step_by(LINE) {
+        let at = at.wrapping_add(offset);
+        // SAFETY: a prefetch changes nothing that the program sees, and ignores an address that is
+        // not there. (Old processors of Intel do nothing.) Not `_mm_prefetch`, which the compiler
+        // makes a prefetch for reading where the processor is not known.
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch reads nothing that the program sees, and ignores an address that is
-        // not there.
         unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(offset).cast());
+            std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = (at, offset);
+        let _ = at;
     }
 }
 

@@ -133,6 +133,7 @@ impl Measurement {
             ops: n,
             time: end - begin,
             repeats: 1,
+            quartiles: None,
             bytes_per_task: Memory::peak_growth(self.before, n),
             most_alive: None,
             note: None,

@@ -125,6 +125,6 @@ impl Census {
     fn end(self, tally: &Tally, n: u64) -> Outcome {
         Failure::check(tally.counts.sum.load(Ordering::Relaxed), n * (n - 1) / 2)?;
         let (time, bytes_per_task) = self.found.ok_or_else(|| Failure::Wrong("nobody counted the tasks".into()))?;
-        Ok(Measured { ops: n, time, repeats: 1, bytes_per_task, most_alive: None, note: None })
+        Ok(Measured { ops: n, time, repeats: 1, quartiles: None, bytes_per_task, most_alive: None, note: None })
     }
 }

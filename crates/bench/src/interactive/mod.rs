@@ -134,5 +134,13 @@ fn measure(p: &Params, load: &Load, mut ask: impl FnMut(u64) -> (Instant, u64)) 
     let (p50, p99) = (waits[waits.len() / 2], waits[(waits.len() * 99).div_ceil(100) - 1]);
     let worst = waits[waits.len() - 1];
     let note = format!("median {p50:.1?}, worst {worst:.1?}, {done} background tasks meanwhile");
-    Ok(Measured { ops: 1, repeats: 1, time: p99, bytes_per_task: None, most_alive: None, note: Some(note) })
+    Ok(Measured {
+        ops: 1,
+        repeats: 1,
+        quartiles: None,
+        time: p99,
+        bytes_per_task: None,
+        most_alive: None,
+        note: Some(note),
+    })
 }

@@ -166,7 +166,7 @@ fn measure(p: &Params, mut once: impl FnMut(u64) -> (Duration, u64)) -> Outcome 
 fn measure_lateness(p: &Params, once: impl FnOnce(u64) -> (Duration, u64)) -> Outcome {
     let (time, count) = once(p.n);
     Failure::check(count, p.n)?;
-    Ok(Measured { ops: 1, repeats: 1, time, bytes_per_task: None, most_alive: None, note: None })
+    Ok(Measured { ops: 1, repeats: 1, quartiles: None, time, bytes_per_task: None, most_alive: None, note: None })
 }
 
 #[cfg(test)]

@@ -149,3 +149,58 @@ impl Look {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+
+    fn apart() -> Looks {
+        // The other side was last seen elsewhere.
+        let here = processor().map_or(0, |here| here as u8);
+        Looks { processors: [here.wrapping_add(1); 2], ..Looks::new() }
+    }
+
+    /// How often it looks in a wait, until then in vain.
+    fn looks_of(looks: &mut Looks, deadline: Option<Instant>) -> u32 {
+        let mut look = Look::new(Caller::get(), deadline);
+        let mut count = 0;
+        while look.goes_on(looks, Side::Receive) {
+            // (The thread may have been moved to where the other one was.)
+            looks.processors[Side::Send as usize] = looks.processors[Side::Receive as usize].wrapping_add(1);
+            count += 1;
+        }
+        assert!(!look.is_on() && look.pause == 0);
+        count
+    }
+
+    #[test]
+    fn looks_in_vain_are_made_more_and_more_seldom() {
+        let mut looks = apart();
+        for failures in 0..4 {
+            assert!((2..20).contains(&looks_of(&mut looks, None)), "after {failures} failures");
+            for _ in 0..1 << failures {
+                assert_eq!(looks_of(&mut looks, None), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_short_of_time_does_not_look() {
+        let mut looks = apart();
+        assert_eq!(looks_of(&mut looks, Some(time::now() + SHORT / 2)), 0);
+        assert!(looks_of(&mut looks, Some(time::now() + 60_000 * SHORT)) > 0);
+    }
+
+    #[test]
+    fn the_pauses_grow_where_some_messages_gather() {
+        let mut looks = Looks::new();
+        let mut look = Look::new(Caller::get(), None);
+        let mut after = |possible: usize| {
+            look.found(&mut looks, Side::Send, possible);
+            looks.pauses
+        };
+        // Nothing, or one: of that nothing can be learnt. Some: longer, up to 1 µs. Many: enough.
+        assert_eq!([0, 1, 2, 63, 9, 9].map(&mut after).map(|[send, _]| send), [0, 0, 1, 2, 3, 3]);
+        assert_eq!([MANY, 1, 0].map(&mut after), [[2, 0], [1, 0], [1, 0]]);
+    }
+}
