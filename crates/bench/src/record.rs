@@ -30,6 +30,13 @@ pub(crate) struct Measured {
     pub(crate) note: Option<String>,
 }
 
+impl Measured {
+    /// This time of a repeat, for each operation.
+    fn ns_per_op(&self, time: Duration) -> f64 {
+        time.as_secs_f64() * 1e9 / self.ops.max(1) as f64
+    }
+}
+
 /// A run without a right answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
@@ -129,9 +136,8 @@ impl Record {
             Ok(m) => {
                 record.ops = m.ops;
                 record.seconds = m.time.as_secs_f64();
-                let ns_per_op = |time: Duration| time.as_secs_f64() * 1e9 / m.ops.max(1) as f64;
-                record.ns_per_op = ns_per_op(m.time);
-                record.ns_quartiles = m.quartiles.map(|times| times.map(ns_per_op));
+                record.ns_per_op = m.ns_per_op(m.time);
+                record.ns_quartiles = m.quartiles.map(|times| times.map(|time| m.ns_per_op(time)));
                 record.bytes_per_task = m.bytes_per_task;
                 record.repeats = m.repeats;
                 record.most_alive = m.most_alive;
