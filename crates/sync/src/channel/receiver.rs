@@ -98,7 +98,9 @@ impl<T> Receiver<T> {
                 Received::Closed => return Came::Closed,
                 Received::Empty => {
                     let mut look = Look::new(caller, None);
-                    state.looks_again(&mut look, Side::Receive);
+                    if !state.looks_again(&mut look, Side::Receive) && !caller.is_worker() {
+                        return Self::recv_blocking(caller, self.chan(), state);
+                    }
                     drop(state);
                     match self.wait(caller, None, look, value.as_mut_ptr()) {
                         Waited::Done => {}

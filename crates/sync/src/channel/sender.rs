@@ -97,7 +97,9 @@ impl<T> Sender<T> {
                 Sent::Closed => Err(SendError(slot.read())),
                 Sent::Full => {
                     let mut look = Look::new(caller, None);
-                    state.looks_again(&mut look, Side::Send);
+                    if !state.looks_again(&mut look, Side::Send) && !caller.is_worker() {
+                        return Self::send_blocking(caller, self.chan(), state, slot);
+                    }
                     drop(state);
                     self.send_unprepared(caller, slot, look)
                 }
