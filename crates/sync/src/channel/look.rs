@@ -23,9 +23,9 @@
 //! DECISIONS.md, "How does a thread that is no worker wait?".
 //!
 //! **Rejected.** *A first pause of 60 ns:* messages are fetched one by one; 100 slots took 87 ns
-//! instead of 44. *5 or 10 µs in all*, where a wake takes longer: then a thread that was woken still
-//! sleeps again, now and then, and the two go on so for milliseconds. *To look while the other is on
-//! the same processor:* 1,000 slots took 68 ns instead of 28.
+//! instead of 44. *5 or 10 µs in all*, where a wake takes longer: then a thread that was woken
+//! still sleeps again, now and then, and the two go on so for milliseconds. *To look while the
+//! other is on the same processor:* 1,000 slots took 68 ns instead of 28.
 
 use super::chan::Side;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
