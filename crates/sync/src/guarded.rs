@@ -7,10 +7,12 @@ use myriad_core::engine::wait::Caller;
 use std::ops::{Deref, DerefMut};
 
 /// A state that is reached under a lock. What runs under it is short: no user code, no other lock,
-/// no panic.
+/// no panic. The lock stands behind the state, so that what each operation writes can stand beside
+/// the lock, at the state's end.
+#[repr(C)]
 pub(crate) struct Guarded<S> {
-    lock: BiasedLock,
     state: UnsafeCell<S>,
+    lock: BiasedLock,
 }
 
 // SAFETY: the state is reached under the lock.

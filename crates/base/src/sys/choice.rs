@@ -10,6 +10,7 @@
 //! | [`ticks`] | a worker that finds nothing (`run_loop`, `spare`) | when it polls, forces a steal, sleeps |
 //! | | the monitor (`rescue::watch`) | whether a deque moves |
 //! | | a foreign thread that waits (`wait::foreign`) | whether it yields once more before it sleeps |
+//! | | a foreign thread at a channel (`channel::look`) | how often it looks before it waits |
 //! | | locks (`lock::bias_owner`, `sync`'s `lock::raw`) | whether a lock is biased again, how long one spins |
 //! | | [`heavy_ticks`](super::fence::heavy_ticks) | the price of a heavy fence, for all of these |
 //! | | parallel loops and scans (`par`) | how much a task takes at a time, how long one spins |

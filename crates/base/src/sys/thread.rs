@@ -38,6 +38,34 @@ pub fn relax() {
     loom::thread::yield_now();
 }
 
+/// The processor that the calling thread is on, which may be another one at once. `None`: not known
+/// here.
+pub fn processor() -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    // SAFETY: takes no pointers.
+    return usize::try_from(unsafe { libc::sched_getcpu() }).ok();
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// Asks for this memory, which another processor has used last, to be written here, so that its
+/// cache lines arrive side by side and not one after another. A hint.
+pub fn prefetch(at: *const u8, bytes: usize) {
+    const LINE: usize = 64;
+    for offset in (0..bytes).step_by(LINE) {
+        let at = at.wrapping_add(offset);
+        // SAFETY: a prefetch changes nothing that the program sees, and ignores an address that is
+        // not there. (Old processors of Intel do nothing.) Not `_mm_prefetch`, which the compiler
+        // makes a prefetch for reading where the processor is not known.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+}
+
 /// Keeps the calling thread on one processor. False if the system refuses or cannot.
 pub fn pin_to_cpu(cpu: usize) -> bool {
     unpin(&[cpu])

@@ -31,6 +31,7 @@ mod closed;
 mod ends;
 mod error;
 mod future;
+mod look;
 mod observable;
 mod oneshot;
 mod peek;

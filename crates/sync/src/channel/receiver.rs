@@ -6,6 +6,7 @@ use super::ends::Share;
 use super::entry::DONE;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
+use super::look::Look;
 use crate::limit::Limited;
 use myriad_core::engine::wait::{Caller, Wait};
 use myriad_core::time::{self, Instant};
@@ -104,8 +105,12 @@ impl<T> Receiver<T> {
                 }
                 Received::Closed => return Came::Closed,
                 Received::Empty => {
+                    let mut look = Look::new(caller, None);
+                    if !state.looks_again(&mut look, Side::Receive) && !caller.is_worker() {
+                        return Self::recv_blocking(caller, self.chan(), state);
+                    }
                     drop(state);
-                    match self.wait(caller, None, value.as_mut_ptr()) {
+                    match self.wait(caller, None, look, value.as_mut_ptr()) {
                         Waited::Done => {}
                         Waited::Cancelled => return Came::Cancelled,
                         Waited::Closed | Waited::Timeout => return Came::Closed,
@@ -214,7 +219,7 @@ impl<T> Receiver<T> {
         let mut value = MaybeUninit::uninit();
         // SAFETY: the slot is empty, or holds a message if it is done.
         unsafe {
-            match self.wait(caller, Some(deadline), value.as_mut_ptr()) {
+            match self.wait(caller, Some(deadline), Look::new(caller, Some(deadline)), value.as_mut_ptr()) {
                 Waited::Done => Ok(value.assume_init()),
                 Waited::Timeout => Err(RecvTimeoutError::Timeout),
                 Waited::Closed => Err(RecvTimeoutError::Closed),
@@ -287,7 +292,7 @@ impl<T> Receiver<T> {
     ///
     /// # Safety
     /// `slot` is valid, and empty; a message is moved in if it is done.
-    unsafe fn wait(&self, caller: Caller, deadline: Option<Instant>, slot: *mut T) -> Waited {
+    unsafe fn wait(&self, caller: Caller, deadline: Option<Instant>, mut look: Look, slot: *mut T) -> Waited {
         let blocked = BlockedEnd::until(deadline.is_some(), caller, self.chan(), Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
@@ -295,13 +300,23 @@ impl<T> Receiver<T> {
         // frame until the wait is over. A waiter was claimed, and is woken once. The wait is
         // prepared and published, of the kind that it is; when it is over the entry is ours again.
         unsafe {
-            let received = self.chan().locked(caller, |state| {
-                let received = state.try_recv(slot);
-                if let (Received::Empty, Ok(())) = (&received, &prepared) {
-                    state.wait(Side::Receive, at, wait.waiter());
+            let received = loop {
+                look.pause();
+                let received = self.chan().locked(caller, |state| {
+                    state.has_looked(&mut look, Side::Receive);
+                    let received = state.try_recv(slot);
+                    if let (Received::Empty, Ok(())) = (&received, &prepared) {
+                        if state.looks_again(&mut look, Side::Receive) {
+                            return None;
+                        }
+                        state.wait(Side::Receive, at, wait.waiter());
+                    }
+                    Some(received)
+                });
+                if let Some(received) = received {
+                    break received;
                 }
-                received
-            });
+            };
             match (received, prepared) {
                 (Received::Done(None), _) => return Waited::Done,
                 (Received::Done(Some(waiter)), _) => {

@@ -3,21 +3,24 @@
 //! But for the shortest paths messages are moved from slot to slot, not passed by value: a copy for
 //! each call would fill a small stack when they are large and the compiler does not optimise.
 
+use myriad_base::sys::thread;
 use myriad_core::engine::user_code::UserValue;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 /// A queue of messages. Takes no memory while it was never used. What is in it is dropped as
-/// [`Messages`]: dropping the ring itself does nothing.
+/// [`Messages`]: dropping the ring itself does nothing. What changes with each message stands last:
+/// see [`super::chan::ChanState`].
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Ring<T> {
     slots: NonNull<MaybeUninit<T>>,
+    /// A power of two, or 0.
+    capacity: usize,
     /// Masked, the index of the first message. It counts: up with each message that is taken out,
     /// down with each that comes back.
     first: usize,
     len: usize,
-    /// A power of two, or 0.
-    capacity: usize,
 }
 
 const _: () = crate::values::no_drop_glue::<Ring<String>>();
@@ -56,6 +59,15 @@ impl<T> Ring<T> {
     pub(super) fn count_on_from(&mut self, other: &Ring<T>) {
         debug_assert_eq!(self.len, 0, "a ring that is not empty is asked to count anew");
         self.first = other.first;
+    }
+
+    /// Asks for the memory of `n` messages from the `i`-th on, up to a kilobyte of it, not around
+    /// the ring's end.
+    pub(super) fn prefetch(&self, i: usize, n: usize) {
+        const MOST: usize = 1024;
+        let begin = self.first.wrapping_add(i) & self.capacity.saturating_sub(1);
+        let bytes = n.min(self.capacity - begin).saturating_mul(size_of::<T>());
+        thread::prefetch(self.slots.as_ptr().wrapping_add(begin).cast(), bytes.min(MOST));
     }
 
     /// For how many messages there is memory.

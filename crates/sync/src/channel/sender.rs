@@ -6,6 +6,7 @@ use super::ends::Share;
 use super::entry::DONE;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::future::SendFuture;
+use super::look::Look;
 use crate::limit::Limited;
 use myriad_core::engine::wait::{Caller, Wait};
 use myriad_core::time::{self, Instant};
@@ -105,8 +106,12 @@ impl<T> Sender<T> {
                 }
                 Sent::Closed => Err(SendError(slot.read())),
                 Sent::Full => {
+                    let mut look = Look::new(caller, None);
+                    if !state.looks_again(&mut look, Side::Send) && !caller.is_worker() {
+                        return Self::send_blocking(caller, self.chan(), state, slot);
+                    }
                     drop(state);
-                    self.send_unprepared(caller, slot)
+                    self.send_unprepared(caller, slot, look)
                 }
             }
         }
@@ -115,13 +120,13 @@ impl<T> Sender<T> {
     /// # Safety
     /// `slot` holds a message, which is moved out.
     #[cold]
-    unsafe fn send_unprepared(&self, caller: Caller, slot: *mut T) -> Result<(), SendError<T>> {
+    unsafe fn send_unprepared(&self, caller: Caller, slot: *mut T, look: Look) -> Result<(), SendError<T>> {
         let blocked = BlockedEnd::new(caller, self.chan(), Side::Send);
         // SAFETY: `slot` holds a message (this function's contract); `blocked` is new, without a
         // deadline, and stands in this frame. A send that is not done leaves the message in its
         // entry.
         unsafe {
-            match self.wait(caller, slot, None, &blocked) {
+            match self.wait(caller, slot, None, look, &blocked) {
                 Waited::Done => Ok(()),
                 _ => Err(Self::not_sent(&blocked)),
             }
@@ -233,7 +238,7 @@ impl<T> Sender<T> {
         // SAFETY: the message is in its slot, and is moved out of it once; the entry stands in
         // this frame.
         unsafe {
-            match self.wait(caller, &raw mut *value, Some(deadline), &blocked) {
+            match self.wait(caller, &raw mut *value, Some(deadline), Look::new(caller, Some(deadline)), &blocked) {
                 Waited::Done => Ok(()),
                 Waited::Timeout => Err(SendTimeoutError::Timeout(Self::not_sent(&blocked).0)),
                 Waited::Closed | Waited::Cancelled => Err(SendTimeoutError::Closed(Self::not_sent(&blocked).0)),
@@ -304,7 +309,14 @@ impl<T> Sender<T> {
     /// # Safety
     /// `slot` holds a message, which is moved out. `blocked` is new, of this deadline, and stays
     /// where it is until this returns.
-    unsafe fn wait(&self, caller: Caller, slot: *mut T, deadline: Option<Instant>, blocked: &BlockedEnd<T>) -> Waited {
+    unsafe fn wait(
+        &self,
+        caller: Caller,
+        slot: *mut T,
+        deadline: Option<Instant>,
+        mut look: Look,
+        blocked: &BlockedEnd<T>,
+    ) -> Waited {
         let (wait, entry) = (&blocked.wait, blocked.at());
         let prepared = wait.prepare();
         // SAFETY: `slot` holds a message, and `blocked` is new and stays where it is (this
@@ -312,16 +324,27 @@ impl<T> Sender<T> {
         // woken once. The wait is prepared and published, of the kind that it is; when it is over
         // the entry is ours again.
         unsafe {
-            let sent = self.chan().locked(caller, |state| {
-                let sent = state.try_send(slot);
-                if matches!(sent, Sent::Full | Sent::Closed) {
-                    (*entry).put(slot);
+            let sent = loop {
+                look.pause();
+                let sent = self.chan().locked(caller, |state| {
+                    state.has_looked(&mut look, Side::Send);
+                    let sent = state.try_send(slot);
+                    let waits = matches!(sent, Sent::Full) && prepared.is_ok();
+                    if waits && state.looks_again(&mut look, Side::Send) {
+                        return None;
+                    }
+                    if matches!(sent, Sent::Full | Sent::Closed) {
+                        (*entry).put(slot);
+                    }
+                    if waits {
+                        state.wait(Side::Send, entry, wait.waiter());
+                    }
+                    Some(sent)
+                });
+                if let Some(sent) = sent {
+                    break sent;
                 }
-                if matches!(sent, Sent::Full) && prepared.is_ok() {
-                    state.wait(Side::Send, entry, wait.waiter());
-                }
-                sent
-            });
+            };
             match (sent, prepared) {
                 (Sent::Done(None), _) => return Waited::Done,
                 (Sent::Done(Some(waiter)), _) => {

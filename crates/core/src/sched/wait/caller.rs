@@ -1,6 +1,6 @@
 //! Who is calling.
 
-use super::{OPEN, Wait, Waiter, WaiterKind};
+use super::{OPEN, Wait, Waiter, WaiterKind, foreign};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::sched::worker::{self, Peer, Role, wake_node, wake_node_next};
@@ -155,10 +155,16 @@ impl Caller {
         unsafe { lock.lock(self.worker().and_then(|w| w.bias_owner.get())) }
     }
 
-    /// Could a wait begin right now, without [`Wait::prepare`]?
+    /// Could a worker's task begin to wait right now, without [`Wait::prepare`]? (Not of a foreign
+    /// thread, which may have something to do before it waits.)
     #[inline(always)]
     pub fn is_prepared(self) -> bool {
-        self.worker().is_none_or(|w| w.stacks.has_idle())
+        self.worker().is_some_and(|w| w.stacks.has_idle())
+    }
+
+    /// What it costs to wake a foreign thread, in ticks: see [`foreign`](super::foreign).
+    pub fn wake_ticks() -> Option<u64> {
+        foreign::wake_ticks()
     }
 
     /// As [`Wait::new`].

@@ -2,7 +2,7 @@
 //! those of [`super`].
 
 use super::lend::LENT;
-use super::{ChanState, Received, Sent, Side, WhenFull};
+use super::{ChanState, Look, Received, Sent, Side, WhenFull};
 use crate::channel::entry::{CLOSED, ClaimWith, DONE, Entry, LINKED, PEEKS};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
@@ -154,6 +154,27 @@ impl<T> ChanState<T> {
             && self.waiting_receivers.is_empty()
             && self.slow_flags == 0
             && self.when_full == WhenFull::Wait
+    }
+
+    /// What was found to be impossible: is it to be tried once more, after a pause, before the
+    /// caller waits? (Not at a rendezvous, where one has to stand in line for the other.)
+    pub(in crate::channel) fn looks_again(&mut self, look: &mut Look, of: Side) -> bool {
+        self.limit > 0 && look.goes_on(&mut self.looks, of)
+    }
+
+    /// Before another try: takes note of what has become possible in the pause.
+    pub(in crate::channel) fn has_looked(&mut self, look: &mut Look, of: Side) {
+        if !look.is_on() {
+            return;
+        }
+        let buffered = self.buffer.len();
+        let room = self.limit.saturating_sub(buffered);
+        let (begin, possible) = match of {
+            Side::Send => (buffered, room),
+            Side::Receive => (0, buffered),
+        };
+        look.found(&mut self.looks, of, possible);
+        self.buffer.prefetch(begin, possible);
     }
 
     /// Sends now, if that is possible.
