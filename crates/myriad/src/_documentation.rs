@@ -21,6 +21,7 @@ macro_rules! texts {
         /// [FOREIGN-LIBRARIES.md]: crate::_documentation::foreign_libraries
         /// [C.md]: crate::_documentation::c
         /// [CHANGELOG.md]: crate::_documentation::changelog
+        /// [BENCHMARKS.md]: crate::_documentation::benchmarks
         /// [`Builder::fibers`]: crate::Builder::fibers
         ///
         #[doc = include_str!(concat!("../../../", $file))]
@@ -44,4 +45,5 @@ texts! {
     foreign_libraries "docs/FOREIGN-LIBRARIES.md";
     rayon "docs/RAYON.md";
     changelog "CHANGELOG.md";
+    benchmarks "docs/BENCHMARKS.md";
 }

@@ -1,6 +1,6 @@
 //! `calls` by Myriad: spawn on the runtime, and join.
 
-use super::{measure, square};
+use super::{measure, measure_beside, square};
 use crate::host;
 use crate::interactive::myriad::background;
 use crate::load::Load;
@@ -16,5 +16,5 @@ pub(super) fn busy(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
     let load = Load::new(p);
     load.start(|load| drop(rt.spawn(move || background(load))));
-    load.beside(|| measure(p, |i| rt.spawn(move || square(i)).join().unwrap()))
+    measure_beside(p, &load, |i| rt.spawn(move || square(i)).join().unwrap())
 }

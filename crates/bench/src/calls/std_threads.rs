@@ -2,7 +2,7 @@
 
 use std::thread::spawn;
 
-use super::{measure, square};
+use super::{measure, measure_beside, square};
 use crate::interactive::std_threads::background;
 use crate::load::Load;
 use crate::params::Params;
@@ -19,7 +19,7 @@ pub(super) fn idle(p: &Params) -> Outcome {
 pub(super) fn busy(p: &Params) -> Outcome {
     let load = Load::new(p);
     let busy = background(&load, p.workers);
-    let outcome = load.beside(|| measure(p, call));
+    let outcome = measure_beside(p, &load, call);
     busy.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
     outcome
 }

@@ -2,7 +2,7 @@
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::{measure, square};
+use super::{measure, measure_beside, square};
 use crate::interactive::tokio::background;
 use crate::load::Load;
 use crate::params::Params;
@@ -28,5 +28,5 @@ pub(super) fn busy(p: &Params) -> Outcome {
         let _inside = rt.enter();
         load.start(background);
     }
-    load.beside(|| measure(p, |i| call(&rt, i)))
+    measure_beside(p, &load, |i| call(&rt, i))
 }

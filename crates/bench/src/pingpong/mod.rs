@@ -2,8 +2,10 @@
 //!
 //! The answerer adds 1 to the ball's count, the server checks it at each return; the answer is `n`.
 //!
-//! With one worker both tasks are on it. With more, in the forms `closure` and `future`, each task keeps its worker busy when it starts
-//! until the other one does so too, so the match begins on two workers; the clock starts then.
+//! With one worker both tasks are on it. With more, in the forms `closure` and `future`, each task
+//! keeps its worker busy when it starts until the other one does so too. So the match begins on two
+//! workers; the clock starts then.
+//!
 //! In the forms `natural-closure` and `natural-future` nothing is forced, as in a program that just
 //! spawns two tasks. Where they begin is then the scheduler's choice as well. A closure that has
 //! begun stays on its thread, so that choice counts for the whole match: read the shortest and the

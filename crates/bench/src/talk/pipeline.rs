@@ -1,7 +1,7 @@
 //! `pipeline`: `m` messages through `n` stages, with channels of [`SLOTS`] slots between them.
 //!
-//! Each stage adds its number to a message. A feeder sends, the root takes; the answer is the sum of
-//! the messages, which must come in the order in which they were sent. An operation is a send:
+//! Each stage adds its number to a message. A feeder sends, the root takes. The answer is the sum
+//! of the messages, which must come in the order in which they were sent. An operation is a send:
 //! there are `(n + 1) × m`. (`relay` has a thousand stages, and by default no bound.)
 
 use std::time::Instant;

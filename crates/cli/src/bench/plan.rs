@@ -22,18 +22,18 @@ pub(crate) struct Group {
 impl Group {
     /// What this is, in a few words.
     pub(crate) fn title(&self) -> String {
-        format!("{} {}, {}", self.workload.name, self.form.name, self.pool())
-    }
-
-    /// How many workers there are.
-    pub(crate) fn pool(&self) -> String {
-        format!("{} worker{}", self.workers, if self.workers == 1 { "" } else { "s" })
+        format!("{} {}, {}", self.workload.name, self.form.name, pool(self.workers))
     }
 
     /// The table entry of a run of this group.
     pub(crate) fn entry(&self, params: &Params) -> &'static Entry {
         self.form.entry(self.workload, &params.system).expect("the plan took it from this form")
     }
+}
+
+/// So many workers, in words.
+pub(crate) fn pool(workers: usize) -> String {
+    format!("{workers} worker{}", if workers == 1 { "" } else { "s" })
 }
 
 /// Each worker is a thread. Some peers start as many as they are told to, until the machine has no

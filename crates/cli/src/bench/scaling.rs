@@ -1,4 +1,5 @@
-//! `myriad bench --scaling`: how each workload in which tasks talk counts with 1, 2 and all workers.
+//! `myriad bench --scaling`: how each workload in which tasks talk counts with 1, 2 and all
+//! workers.
 //!
 //! One row for a workload and form, one line in it for a system, as in the other table; but the
 //! numbers of workers stand beside each other, and what is compared is a system with itself.
@@ -6,7 +7,7 @@
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 
-use super::plan::Group;
+use super::plan::{Group, pool};
 use super::summary::{Medians, Summary};
 use super::table::{Footnotes, right, shown_range, tighten};
 use crate::style::{Style, digits, thousands};
@@ -66,8 +67,8 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
 
     let mut header = vec!["workload".into(), "system".into()];
     header.extend(workers.iter().map(|w| format!("w{w}")));
-    header.extend(more.iter().map(|w| format!("w{first}/w{w}")));
-    header.extend([format!("min–max w{most}"), "cpu".into()]);
+    header.extend(more.iter().map(|w| format!("{first}/{w}")));
+    header.extend(["min–max".into(), "cpu".into()]);
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY);
     table.set_header(header.iter().map(|h| style.bold(h)));
@@ -88,12 +89,14 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     }
     tighten(&mut table);
     let mut text = table.to_string();
-    text += &format!("\nw{first}: nanoseconds for an operation (hop, trip, message, task) with {first} worker");
+    text += &format!("\nw{most}: nanoseconds for an operation (hop, trip, message, task) with {}.", pool(*most));
+    text += &format!("\nmin–max: of all repeats, with {}.", pool(*most));
     if !more.is_empty() {
         text += &format!(
-            ", and so on.\nw{first}/w{most}: how much faster it is with {most}; cpu: the processor time \
-             with {most}, over that with {first}."
+            "\n{first}/{most}: the time with {} over that with {most}; above 1 it is faster with {most}.",
+            pool(*first)
         );
+        text += &format!("\ncpu: processor time for an operation, with {most} over that with {first}.");
     }
     text + &notes.text(style)
 }
@@ -198,9 +201,10 @@ mod test {
             .collect();
         let text = render(&summaries, Style::PLAIN);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let relay: Vec<&str> = text.lines().find(|l| l.contains("myriad")).expect("ours").split_whitespace().collect();
+        let relay: Vec<&str> =
+            text.lines().find(|l| l.starts_with("relay")).expect("ours").split_whitespace().collect();
         assert_eq!(relay, ["relay", "myriad", "60.0", "30.0", "3.75", "2.00", "16.0", "3.38–7.50", "16.0"], "{text}");
-        assert!(text.contains("with 16"), "{text}");
+        assert!(text.contains("1/16: the time with 1 worker over that with 16"), "{text}");
         let all: Vec<_> = text.lines().filter(|l| l.contains("tokio-kanal")).collect();
         assert!(all.iter().all(|l| l.contains("12,345") && l.contains("11,110–24,690")), "{text}");
     }

@@ -8,6 +8,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use myriad_bench::{OURS, Policy, Record, Unit};
 
+use super::plan::pool;
 use super::summary::{Medians, Summary};
 use crate::style::{Style, bytes, digits, nanoseconds, thousands, time};
 
@@ -99,7 +100,7 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
     let sizes = super::sizes(&group.runs[0], group.workload.takes);
     let sizes: Vec<_> = sizes.lines().map(|line| style.dim(line)).collect();
     let name = style.bold(group.workload.name);
-    format!("{name}\n{}\n{}\n{}", group.form.name, group.pool(), sizes.join("\n"))
+    format!("{name}\n{}\n{}\n{}", group.form.name, pool(group.workers), sizes.join("\n"))
 }
 
 fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
