@@ -57,6 +57,11 @@ pub struct Entry {
     pub single: bool,
     /// Its threads are not a pool: the number of workers does not bind it.
     pub unbound: bool,
+    /// Serial code, or the least time that the machine's memory takes: a line to compare with, and
+    /// no competitor.
+    pub reference: bool,
+    /// Its closures wait, so their time depends on the [mode](crate::Mode).
+    pub waits: bool,
 }
 
 /// Sizes of a run.
@@ -126,7 +131,7 @@ impl Entry {
 
     /// A system that is in every run that it applies to.
     pub(crate) const fn new(system: &'static str, run: Option<Run>) -> Self {
-        Entry { system, run, extra: false, lazy: false, single: false, unbound: false }
+        Entry { system, run, extra: false, lazy: false, single: false, unbound: false, reference: false, waits: false }
     }
 
     /// Only on request.
@@ -150,6 +155,18 @@ impl Entry {
     /// Is not bound by the number of workers.
     pub(crate) const fn unbound(mut self) -> Self {
         self.unbound = true;
+        self
+    }
+
+    /// No competitor. (It makes no task per node either.)
+    pub(crate) const fn reference(mut self) -> Self {
+        self.reference = true;
+        self.lazy()
+    }
+
+    /// Its closures wait.
+    pub(crate) const fn waits(mut self) -> Self {
+        self.waits = true;
         self
     }
 }

@@ -59,7 +59,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// `Ok` when the answer is right.
     pub(crate) fn check<T: PartialEq + fmt::Display>(got: T, want: T) -> Result<(), Failure> {
-        if got == want { Ok(()) } else { Err(Failure::Wrong(format!("wrong answer: {got} instead of {want}"))) }
+        if got == want { Ok(()) } else { Err(Failure::Wrong(format!("{WRONG}: {got} instead of {want}"))) }
     }
 }
 
@@ -71,6 +71,9 @@ impl fmt::Display for Failure {
         }
     }
 }
+
+/// How the error of a run begins whose answer is wrong.
+const WRONG: &str = "wrong answer";
 
 /// How the error of a run begins that the system cannot do.
 const CANNOT: &str = "cannot: ";
@@ -209,6 +212,11 @@ impl Record {
     /// system's answer.
     pub fn cannot(&self) -> Option<&str> {
         self.error.as_deref().and_then(|e| e.strip_prefix(CANNOT))
+    }
+
+    /// Is it not ok because the answer is wrong?
+    pub fn is_wrong(&self) -> bool {
+        self.error.as_deref().is_some_and(|e| e.starts_with(WRONG))
     }
 
     /// This as one line of JSON.

@@ -12,7 +12,9 @@ use myriad_bench::{Mode, Payload, Policy};
 /// Examples at the end of `myriad --help`.
 const EXAMPLES: &str = "\
 Examples:
-  myriad                                    all workloads, ours beside every peer
+  myriad                                    how Myriad compares on this machine: one
+                                            screen, about 20 s
+  myriad bench --all                        the same for every form of every workload
   myriad bench skynet                       one workload
   myriad bench skynet --form join --full    at its published size (takes longer)
   myriad bench relay --n 2000 --m 2000 --buffer 0 --system myriad,tokio-kanal
@@ -43,7 +45,11 @@ pub(crate) enum Command {
         params: String,
     },
     /// Tell what the engine found on this machine and what each fallback costs
-    Doctor,
+    Doctor {
+        /// Print it as one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -60,7 +66,7 @@ impl Default for Command {
 /// Options of `myriad bench`. What was not asked for is `None` or empty.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchOptions {
-    /// The workload; without one, all
+    /// The workload; without one, a screen that compares
     #[arg(value_parser = PossibleValuesParser::new(myriad_bench::workloads().iter().map(|w| w.name)))]
     #[arg(hide_possible_values = true)]
     pub(crate) workload: Option<String>,
@@ -71,7 +77,8 @@ pub(crate) struct BenchOptions {
     /// Worker threads of the pools [default: 1, and all cores]
     #[arg(long, value_delimiter = ',', value_name = "N")]
     pub(crate) workers: Vec<usize>,
-    /// How the tasks of Myriad wait: fibers or threads [default: fibers]
+    /// How the tasks of Myriad wait: threads, the default of the library, or fibers [default: both
+    /// where closures wait]
     #[arg(long, value_parser = possible::<Mode>(&["fibers", "threads"]), hide_possible_values = true)]
     pub(crate) mode: Option<Mode>,
     /// Which task a worker of Myriad starts next: work-stealing, depth-first, shared-queue or
@@ -102,11 +109,17 @@ pub(crate) struct BenchOptions {
     /// what that costs in processor time. Without a workload, those in which tasks talk
     #[arg(long)]
     pub(crate) scaling: bool,
+    /// Every form of every workload on the screen, which takes some minutes
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// A peer that fails makes the exit status 1, as a run of ours does
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// The published sizes, which may take minutes
     #[arg(long)]
     pub(crate) full: bool,
-    /// How often each system runs, each time in a fresh process; without a workload, less often if
-    /// a minute is over
+    /// How often each system runs, each time in a fresh process; without a workload, less often
+    /// if time is short
     #[arg(long, default_value_t = RUNS)]
     pub(crate) runs: usize,
     /// Kill a run after this many seconds
@@ -137,6 +150,8 @@ impl Default for BenchOptions {
             payload: None,
             buffer: None,
             scaling: false,
+            all: false,
+            strict: false,
             full: false,
             runs: RUNS,
             timeout: TIMEOUT,
@@ -146,9 +161,15 @@ impl Default for BenchOptions {
 }
 
 impl BenchOptions {
-    /// Is it the overview of everything, for a person who waits: without a word on workload, size
-    /// or number of runs?
-    pub(crate) fn is_overview(&self) -> bool {
+    /// Is it the screen that compares ours with the best of the others, for one number of workers?
+    pub(crate) fn is_screen(&self) -> bool {
+        let chosen = !self.system.is_empty() || self.form.is_some() || self.m.is_some() || self.payload.is_some();
+        let ours = self.mode.is_some() || self.policy.is_some() || self.live || self.buffer.is_some();
+        self.workload.is_none() && !chosen && !ours && self.workers.len() <= 1 && !self.json && !self.scaling
+    }
+
+    /// Does a person wait for an overview, who has said nothing of size or number of runs?
+    pub(crate) fn is_hasty(&self) -> bool {
         self.workload.is_none() && self.n.is_none() && !self.full && !self.json && self.runs == RUNS
     }
 }
@@ -187,8 +208,11 @@ impl Refusal {
     pub(crate) fn report(&self) -> ExitCode {
         match self.line() {
             Some(line) => eprintln!("error: {line}"),
-            // There is nowhere to complain when printing fails.
-            None => drop(self.0.print()),
+            None => {
+                if let Err(error) = self.0.print() {
+                    crate::out::end(&error);
+                }
+            }
         }
         ExitCode::from(u8::try_from(self.0.exit_code()).unwrap_or(crate::USAGE))
     }
@@ -206,7 +230,9 @@ impl Refusal {
         let (argument, value) = (get(ContextKind::InvalidArg)?, get(ContextKind::InvalidValue)?);
         let possible = get(ContextKind::ValidValue).filter(|list| !list.is_empty())?;
         let argument = argument.split(' ').next().unwrap_or_default().trim_matches(['[', ']', '<', '>']).to_lowercase();
-        Some(format!("there is no {} `{value}`; there are: {possible}", argument.trim_start_matches('-')))
+        let meant = get(ContextKind::SuggestedValue).filter(|meant| !meant.is_empty());
+        let meant = meant.map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
+        Some(format!("there is no {} `{value}`; {meant}there are: {possible}", argument.trim_start_matches('-')))
     }
 }
 
@@ -240,7 +266,10 @@ mod test {
 
     #[test]
     fn unknown_values_are_answered_with_the_list_in_one_line() {
-        assert!(refused(&["bench", "chian"]).starts_with("there is no workload `chian`; there are: chain, relay"));
+        assert!(
+            refused(&["bench", "chian"])
+                .starts_with("there is no workload `chian`; did you mean `chain`? there are: chain, relay")
+        );
         assert!(refused(&["bench", "--system", "go"]).starts_with("there is no system `go`; there are: myriad, "));
         assert_eq!(refused(&["bench", "--mode", "x"]), "there is no mode `x`; there are: fibers, threads");
         assert_eq!(
@@ -258,12 +287,15 @@ mod test {
     }
 
     #[test]
-    fn without_a_selection_it_is_the_overview() {
-        let all = BenchOptions::default;
-        assert!(all().is_overview());
-        assert!(!BenchOptions { workload: Some("chain".into()), ..all() }.is_overview());
-        assert!(!BenchOptions { runs: 5, ..all() }.is_overview());
-        assert!(!BenchOptions { full: true, ..all() }.is_overview());
-        assert!(!BenchOptions { json: true, ..all() }.is_overview());
+    fn without_a_selection_it_is_the_screen() {
+        let none = BenchOptions::default;
+        assert!(none().is_screen() && none().is_hasty());
+        assert!(BenchOptions { all: true, workers: vec![1], ..none() }.is_screen());
+        assert!(!BenchOptions { workload: Some("chain".into()), ..none() }.is_screen());
+        assert!(!BenchOptions { workers: vec![1, 2], ..none() }.is_screen());
+        assert!(!BenchOptions { scaling: true, ..none() }.is_screen());
+        assert!(!BenchOptions { json: true, ..none() }.is_screen());
+        assert!(!BenchOptions { runs: 5, ..none() }.is_hasty());
+        assert!(!BenchOptions { full: true, ..none() }.is_hasty());
     }
 }

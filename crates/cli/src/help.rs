@@ -10,7 +10,7 @@ const WIDTH: usize = 80;
 
 const EXAMPLES: &str = "\
 Examples:
-  myriad bench                              all workloads, with 1 worker and with all cores
+  myriad bench --all                        a line for each form of each workload
   myriad bench chain --n 1000000 --system myriad,tokio --workers 2
   myriad bench relay --payload moved20 --buffer 1000
   myriad bench --scaling                    1, 2 and all workers beside each other

@@ -3,25 +3,27 @@
 //!
 //! ```text
 //! args.rs      what can be asked on the command line
-//! bench/       plan (options → runs) → child (a run in a fresh process) → summary (medians) → table,
-//!              or scaling (1, 2 and all workers beside each other)
+//! bench/       plan (options → runs) → child (a run in a fresh process) → summary (medians) → screen
+//!              (ours and the best other), table, or scaling (1, 2 and all workers beside each other)
 //! doctor/      what was found on this machine
 //! help.rs      the list of workloads in the help
 //! interrupt.rs Ctrl-C
+//! out.rs       standard output: what if nobody takes it
 //! style.rs     colours, and numbers for people
 //! ```
 //!
-//! Exit status: 0 when all went well, 1 when a run failed or gave a wrong answer, 2 when the
-//! command line makes no sense, 130 when Ctrl-C ended the runs.
+//! Exit status: 0 when all went well, 1 when a run of ours failed or anybody gave a wrong answer
+//! (with `--strict`: when any run failed), 2 when the command line makes no sense, 130 when Ctrl-C
+//! ended the runs.
 
 mod args;
 mod bench;
 mod doctor;
 mod help;
 mod interrupt;
+mod out;
 mod style;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -45,20 +47,17 @@ fn main() -> ExitCode {
             }
         },
         Command::BenchOne { params } => bench::child::be(&params),
-        Command::Doctor => {
-            write(doctor::report(&doctor::engine(), &doctor::external::find()).as_bytes());
+        Command::Doctor { json } => {
+            let peers = doctor::external::find();
+            let report = if json { doctor::json(&peers) } else { doctor::report(&doctor::engine(), &peers) };
+            out::write(report.as_bytes());
             ExitCode::SUCCESS
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "myriad", &mut script);
-            write(&script);
+            out::write(&script);
             ExitCode::SUCCESS
         }
     }
-}
-
-/// Writes to the standard output. Whoever reads it may have gone, like `head`: that is no failure.
-fn write(text: &[u8]) {
-    _ = std::io::stdout().write_all(text);
 }

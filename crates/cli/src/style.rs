@@ -21,6 +21,11 @@ impl Style {
         Style { colour: std::io::stdout().is_terminal() && !refused && !dumb }
     }
 
+    /// Is it for a terminal that can?
+    pub(crate) fn has_colour(self) -> bool {
+        self.colour
+    }
+
     fn paint(self, code: &str, text: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
     }
@@ -70,6 +75,18 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
+/// A time given in nanoseconds, in two or three digits, for a narrow column.
+pub(crate) fn short_time(ns: f64) -> String {
+    let short = |x: f64, unit| if x < 9.95 { format!("{x:.1} {unit}") } else { format!("{x:.0} {unit}") };
+    match ns {
+        ns if ns < 0.995 => format!("{ns:.2} ns"),
+        ns if ns < 999.5 => short(ns, "ns"),
+        ns if ns < 999_500.0 => short(ns / 1e3, "µs"),
+        ns if ns < 999_500_000.0 => short(ns / 1e6, "ms"),
+        ns => short(ns / 1e9, "s"),
+    }
+}
+
 /// An amount of memory, in the unit that suits it.
 pub(crate) fn bytes(b: f64) -> String {
     match b {
@@ -108,6 +125,10 @@ mod test {
         assert_eq!(time(31_400.0), "31.4 µs");
         assert_eq!(time(41_200_000.0), "41.2 ms");
         assert_eq!(time(1.49e9), "1.49 s");
+        assert_eq!(short_time(0.312), "0.31 ns");
+        assert_eq!(short_time(8.04), "8.0 ns");
+        assert_eq!(short_time(999.6), "1.0 µs");
+        assert_eq!(short_time(41_200_000.0), "41 ms");
         assert_eq!(bytes(250.4), "250 B");
         assert_eq!(bytes(3.5 * 1024.0 * 1024.0), "3.50 MiB");
         assert_eq!(thousands(7), "7");

@@ -29,7 +29,9 @@ fn leases_end_with_the_turn() {
     for turn in 0..100 {
         let me = workers[turn % 2];
         for time in 0..10 {
-            assert_eq!(lock.is_leased_to(me), time >= 2, "turn {turn}, acquisition {time}");
+            // Two in a row make the first lease; where one has ended by itself, one makes the next.
+            let before = if turn == 0 { 2 } else { 1 };
+            assert_eq!(lock.is_leased_to(me), time >= before, "turn {turn}, acquisition {time}");
             use_in_turn(&lock, me);
         }
         assert!(lock.is_leased_to(me) && !lock.is_biased_to(me));

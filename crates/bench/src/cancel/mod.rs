@@ -38,7 +38,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Form {
             name: "closure",
             about: "tasks are closures that block, and unwind",
-            entries: &[Entry::new("myriad", ours!(myriad::closure)), Entry::new("may", peer!(may::run))],
+            entries: &[Entry::new("myriad", ours!(myriad::closure)).waits(), Entry::new("may", peer!(may::run))],
         },
         Form {
             name: "future",

@@ -33,7 +33,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         about: "join of two closures",
         entries: &[
             Entry::new("myriad", ours!(myriad::run)),
-            Entry::new("serial", Some(serial::run)).unbound().lazy(),
+            Entry::new("serial", Some(serial::run)).unbound().reference(),
             Entry::new("rayon", peer!(rayon::run)),
             Entry::new("chili", peer!(chili::run)),
         ],

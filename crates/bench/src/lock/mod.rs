@@ -55,7 +55,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             name: "tasks",
             about: "the two are tasks",
             entries: &[
-                Entry::new("myriad", ours!(myriad::tasks)),
+                Entry::new("myriad", ours!(myriad::tasks)).waits(),
                 Entry::new("tokio", peer!(tokio::run)),
                 Entry::new("tokio-kanal", peer!(tokio_kanal::run)),
                 Entry::new("smol", peer!(smol::run)),

@@ -46,7 +46,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             name: "contended",
             about: "by two tasks at a time",
             entries: &[
-                Entry::new("myriad", ours!(myriad::contended)),
+                Entry::new("myriad", ours!(myriad::contended)).waits(),
                 Entry::new("tokio", peer!(tokio::contended)),
                 Entry::new("may", peer!(may::contended)),
                 Entry::new("parking_lot", peer!(parking_lot::contended)).unbound(),

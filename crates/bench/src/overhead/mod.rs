@@ -61,7 +61,7 @@ const NESTED: &str = "nested";
 /// Who has parallel loops. (The iterations are no tasks: each system splits them as it likes.)
 static LOOPS: [Entry; 4] = [
     Entry::new("myriad", ours!(looped::myriad::run)),
-    Entry::new("serial", Some(looped::serial::run)).unbound().lazy(),
+    Entry::new("serial", Some(looped::serial::run)).unbound().reference(),
     Entry::new("rayon", peer!(looped::rayon::run)),
     Entry::new("chili", peer!(looped::chili::run)),
 ];

@@ -52,7 +52,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             name: "closure",
             about: "the two are closures that block",
             entries: &[
-                Entry::new("myriad", ours!(myriad::closure)),
+                Entry::new("myriad", ours!(myriad::closure)).waits(),
                 Entry::new("may", peer!(may::run)),
                 Entry::new("crossbeam", peer!(crossbeam::run)).unbound(),
                 Entry::new("kanal", peer!(kanal::run)).unbound(),
@@ -72,7 +72,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Form {
             name: "natural-closure",
             about: "two closures, wherever they happen to begin",
-            entries: &[Entry::new("myriad", ours!(myriad::closure)), Entry::new("may", peer!(may::run))],
+            entries: &[Entry::new("myriad", ours!(myriad::closure)).waits(), Entry::new("may", peer!(may::run))],
         },
         Form {
             name: "natural-future",

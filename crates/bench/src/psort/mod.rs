@@ -42,7 +42,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[
                 Entry::new("myriad", ours!(myriad::stable)),
                 Entry::new("rayon", peer!(rayon::stable)),
-                Entry::new("std", Some(std_serial::stable)).unbound().lazy(),
+                Entry::new("std", Some(std_serial::stable)).unbound().reference(),
             ],
         },
         Form {
@@ -51,7 +51,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[
                 Entry::new("myriad", ours!(myriad::unstable)),
                 Entry::new("rayon", peer!(rayon::unstable)),
-                Entry::new("std", Some(std_serial::unstable)).unbound().lazy(),
+                Entry::new("std", Some(std_serial::unstable)).unbound().reference(),
             ],
         },
         Form {
@@ -60,7 +60,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[
                 Entry::new("myriad", ours!(myriad::floats)),
                 Entry::new("rayon", peer!(rayon::unstable)),
-                Entry::new("std", Some(std_serial::unstable)).unbound().lazy(),
+                Entry::new("std", Some(std_serial::unstable)).unbound().reference(),
             ],
         },
         Form {
@@ -69,7 +69,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[
                 Entry::new("myriad", ours!(myriad::records)),
                 Entry::new("rayon", peer!(rayon::records)),
-                Entry::new("std", Some(std_serial::records)).unbound().lazy(),
+                Entry::new("std", Some(std_serial::records)).unbound().reference(),
             ],
         },
         Form {
@@ -78,7 +78,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[
                 Entry::new("myriad", ours!(myriad::nested)),
                 Entry::new("rayon", peer!(rayon::nested)),
-                Entry::new("std", Some(std_serial::nested)).unbound().lazy(),
+                Entry::new("std", Some(std_serial::nested)).unbound().reference(),
             ],
         },
     ],

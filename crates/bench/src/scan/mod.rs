@@ -36,8 +36,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
             about: "the sum that the system knows",
             entries: &[
                 Entry::new("myriad", ours!(myriad::sum)),
-                Entry::new("limit", Some(limit::run)).lazy(),
-                Entry::new("serial", Some(serial::run)).unbound().lazy(),
+                Entry::new("limit", Some(limit::run)).reference(),
+                Entry::new("serial", Some(serial::run)).unbound().reference(),
                 Entry::new("rayon", peer!(rayon::run)),
             ],
         },
@@ -46,8 +46,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
             about: "a closure that adds",
             entries: &[
                 Entry::new("myriad", ours!(myriad::generic)),
-                Entry::new("limit", Some(limit::run)).lazy(),
-                Entry::new("serial", Some(serial::run)).unbound().lazy(),
+                Entry::new("limit", Some(limit::run)).reference(),
+                Entry::new("serial", Some(serial::run)).unbound().reference(),
                 Entry::new("rayon", peer!(rayon::run)),
             ],
         },

@@ -66,7 +66,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             name: "waiting",
             about: "two one-slot channels, and a sender that fills them by turns",
             entries: &[
-                Entry::new("myriad", ours!(myriad::waiting)),
+                Entry::new("myriad", ours!(myriad::waiting)).waits(),
                 Entry::new("crossbeam", peer!(crossbeam::waiting)).unbound(),
                 Entry::new("tokio", peer!(tokio::waiting)),
             ],

@@ -44,7 +44,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             name: "closure",
             about: "filters are closures that block",
             entries: &[
-                Entry::new("myriad", ours!(myriad::closure)),
+                Entry::new("myriad", ours!(myriad::closure)).waits(),
                 Entry::new("may", peer!(may::run)),
                 Entry::new("std", Some(std_threads::run)).unbound().extra(),
             ],

@@ -64,7 +64,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             name: "channel",
             about: "results go up through channels",
             entries: &[
-                Entry::new("myriad", ours!(myriad::channel)),
+                Entry::new("myriad", ours!(myriad::channel)).waits(),
                 Entry::new("tokio", peer!(tokio::channel)),
                 Entry::new("smol", peer!(smol::channel)),
                 Entry::new("may", peer!(may::channel)).extra(),

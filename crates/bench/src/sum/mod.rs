@@ -28,8 +28,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
         about: "f64, in whatever order the system adds them",
         entries: &[
             Entry::new("myriad", ours!(myriad)),
-            Entry::new("limit", Some(limit)).lazy(),
-            Entry::new("serial", Some(serial)).unbound().lazy(),
+            Entry::new("limit", Some(limit)).reference(),
+            Entry::new("serial", Some(serial)).unbound().reference(),
             Entry::new("rayon", peer!(rayon)),
         ],
     }],

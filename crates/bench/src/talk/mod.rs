@@ -118,7 +118,7 @@ impl<P: Pattern> Table<P> {
             name: "closure",
             about: "tasks are closures that block",
             entries: &[
-                Entry::new("myriad", ours!(closures::<P, Myriad>)),
+                Entry::new("myriad", ours!(closures::<P, Myriad>)).waits(),
                 Entry::new("may", peer!(closures::<P, May>)),
             ],
         },

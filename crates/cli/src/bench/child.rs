@@ -2,20 +2,31 @@
 //!
 //! The parent starts its own executable with the hidden command `bench-one` and the parameters as
 //! JSON; the child prints one line of JSON. A child that crashes, prints nonsense or takes too long
-//! gives a record that says so.
+//! gives a record that says so, and so does one that takes nearly all of the machine's memory. Its
+//! standard input is a pipe that nobody writes to: where that ends, the parent is gone, and the child
+//! ends too.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myriad_bench::{Params, Record};
+
+/// Set for a child whose standard input ends with its parent.
+const LIFELINE: &str = "MYRIAD_BENCH_LIFELINE";
 
 /// The child's side: does the run that `params` describes and prints its record.
 pub(crate) fn be(params: &str) -> ExitCode {
     match serde_json::from_str::<Params>(params) {
         Ok(params) => {
+            if std::env::var_os(LIFELINE).is_some() {
+                thread::spawn(|| {
+                    _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+                    std::process::exit(1)
+                });
+            }
             println!("{}", myriad_bench::run(&params).to_json());
             // No unwinding of thousands of tasks that nobody looks at any more.
             std::process::exit(0)
@@ -32,8 +43,8 @@ pub(crate) fn run(params: &Params, timeout: Duration) -> Record {
     let json = serde_json::to_string(params).expect("parameters are strings and numbers");
     let child = std::env::current_exe().and_then(|exe| {
         let mut command = Command::new(exe);
-        command.args(["bench-one", &json]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+        command.args(["bench-one", &json]).env(LIFELINE, "1");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
     });
     match child {
         Ok(child) => watch(child, timeout).and_then(|(status, said)| understand(params, status, &said)),
@@ -54,14 +65,53 @@ fn watch(mut child: Child, timeout: Duration) -> Result<(ExitStatus, Said), Stri
     let errors = thread::spawn(move || read_all(&mut err));
     let (ended, end) = mpsc::channel();
     thread::spawn(move || ended.send(read_all(&mut out)));
-    let Ok(out) = end.recv_timeout(timeout) else {
+    let (until, memory) = (Instant::now() + timeout, available_memory());
+    let out = loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let complaint = match end.recv_timeout(left.min(LOOK)) {
+            Ok(out) => break out,
+            Err(RecvTimeoutError::Disconnected) => break String::new(),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                format!("not done after {} s, killed (--timeout allows more)", timeout.as_secs())
+            }
+            Err(RecvTimeoutError::Timeout) => match (memory, memory_of(&child)) {
+                (Some(available), Some(taken)) if taken > available / 10 * 9 => {
+                    format!("killed: it took {} of {} (give a smaller --n)", bytes(taken), bytes(available))
+                }
+                _ => continue,
+            },
+        };
         // The kill may find that it has just ended, and the wait cannot fail for a child of ours.
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("not done after {} s, killed (--timeout allows more)", timeout.as_secs()));
+        return Err(complaint);
     };
     let status = child.wait().map_err(|e| format!("its process is lost: {e}"))?;
     Ok((status, Said { out, err: errors.join().unwrap_or_default() }))
+}
+
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn bytes(b: u64) -> String {
+    crate::style::bytes(b as f64)
+}
+
+/// The memory that is free for a child, in bytes, if the system tells.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    kilobytes(text.lines().find(|line| line.starts_with("MemAvailable:"))?)
+}
+
+/// What it has now.
+fn memory_of(child: &Child) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    kilobytes(text.lines().find(|line| line.starts_with("VmRSS:"))?)
+}
+
+/// "VmRSS:   123 kB"
+fn kilobytes(line: &str) -> Option<u64> {
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
 /// All that comes from a pipe; what is no text or breaks off is simply left out.

@@ -1,8 +1,8 @@
 //! From options to runs: which groups, which systems in each, and what is refused.
 
-use myriad_bench::{Entry, Form, OURS, Params, Takes, Workload};
+use myriad_bench::{Entry, Form, Mode, OURS, Params, Takes, Workload};
 
-use super::scaling;
+use super::{overview, scaling};
 use crate::args::BenchOptions;
 
 /// Runs that are compared with each other: one workload and form, one number of workers, several
@@ -58,6 +58,17 @@ pub(crate) fn plan(options: &BenchOptions, cores: usize) -> Result<Vec<Group>, S
         asked => asked.to_vec(),
     };
     let mut groups = Vec::new();
+    if options.is_screen() {
+        let workers = workers.into_iter().max().expect("there is one at least");
+        for (workload, form, n) in overview::rows(options.all || options.full) {
+            let n = n.filter(|_| !options.full);
+            let runs = runs(&BenchOptions { n, ..options.clone() }, workload, form, workers)?;
+            if runs.iter().any(Params::is_ours) || !cfg!(feature = "ours") && !runs.is_empty() {
+                groups.push(Group { workload, form, workers, runs });
+            }
+        }
+        return Ok(groups);
+    }
     for workload in chosen {
         for form in workload.forms.iter().filter(|f| is_wanted(workload, f, options)) {
             for &workers in &workers {
@@ -204,21 +215,51 @@ fn runs(o: &BenchOptions, w: &'static Workload, form: &'static Form, workers: us
         if !wanted || misfit {
             continue;
         }
-        let params = params(o, w, form, entry.system, workers);
-        params.entry()?;
-        runs.push(params);
+        for mode in modes(o, entry) {
+            let params = params(o, w, form, entry.system, workers, mode);
+            params.entry()?;
+            check_size(&params, w)?;
+            runs.push(params);
+        }
     }
     Ok(runs)
 }
 
-fn params(o: &BenchOptions, workload: &Workload, form: &Form, system: &str, workers: usize) -> Params {
+/// The modes in which a system runs: ours as the library does by default, and with fibers too,
+/// where closures wait.
+fn modes(o: &BenchOptions, entry: &Entry) -> Vec<Mode> {
+    match o.mode {
+        Some(mode) => vec![mode],
+        // (A column for each number of workers leaves no room for both.)
+        None if o.scaling => vec![Mode::Fibers],
+        None if entry.waits => vec![Mode::Threads, Mode::Fibers],
+        None => vec![Mode::Threads],
+    }
+}
+
+/// A thousand times the published size takes hours, or all the memory of any machine.
+fn check_size(p: &Params, w: &Workload) -> Result<(), String> {
+    const MOST: u64 = 1000;
+    for (name, size, published) in [("n", p.n, w.full.n), ("m", p.m, w.full.m)] {
+        let most = published.saturating_mul(MOST);
+        if size > most {
+            return Err(format!(
+                "{}: {name} = {size} is too much; the most is {most}, {MOST} times the published size",
+                w.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn params(o: &BenchOptions, workload: &Workload, form: &Form, system: &str, workers: usize, mode: Mode) -> Params {
     let mut p = Params::new(workload, form, system, workers);
     if o.full {
         (p.n, p.m, p.buffer) = (workload.full.n, workload.full.m, workload.full.buffer);
     }
     p.n = o.n.unwrap_or(p.n);
     p.m = o.m.unwrap_or(p.m);
-    p.mode = o.mode.unwrap_or(p.mode);
+    p.mode = mode;
     p.policy = o.policy.unwrap_or(p.policy);
     p.live = o.live;
     p.payload = o.payload.unwrap_or(p.payload);
@@ -230,7 +271,7 @@ fn params(o: &BenchOptions, workload: &Workload, form: &Form, system: &str, work
 mod test {
     use super::*;
     use crate::args::Buffer;
-    use myriad_bench::{Mode, Payload, Policy};
+    use myriad_bench::{Payload, Policy};
 
     fn named(workload: &str) -> BenchOptions {
         BenchOptions { workload: Some(workload.into()), ..BenchOptions::default() }
@@ -248,15 +289,39 @@ mod test {
 
     #[cfg(feature = "peers")]
     #[test]
-    fn the_overall_run_has_every_workload_with_one_worker_and_all_cores() {
-        let groups = plan(&BenchOptions::default(), 4).expect("it is the default");
+    fn json_without_a_workload_has_every_workload_with_one_worker_and_all_cores() {
+        let all = BenchOptions { json: true, ..BenchOptions::default() };
+        let groups = plan(&all, 4).expect("it is possible");
         for w in myriad_bench::workloads() {
             for workers in [1, 4] {
                 assert!(groups.iter().any(|g| g.workload.name == w.name && g.workers == workers), "{}", w.name);
             }
         }
         assert!(groups.iter().all(|g| g.workers == 1 || g.runs.iter().all(|p| p.system != "tokio-current")));
-        assert!(plan(&BenchOptions::default(), 1).expect("it is the default").iter().all(|g| g.workers == 1));
+        assert!(plan(&all, 1).expect("it is possible").iter().all(|g| g.workers == 1));
+    }
+
+    #[cfg(all(feature = "ours", feature = "peers"))]
+    #[test]
+    fn the_screen_has_all_cores_and_both_modes() {
+        let groups = plan(&BenchOptions::default(), 4).expect("it is the default");
+        assert!(groups.iter().all(|g| g.workers == 4));
+        let modes = |name: &str, form: &str| {
+            let group = groups.iter().find(|g| g.workload.name == name && g.form.name == form).expect("it is shown");
+            let ours = group.runs.iter().filter(|p| p.is_ours());
+            ours.map(|p| p.mode).collect::<Vec<_>>()
+        };
+        assert_eq!(modes("relay", "closure"), [Mode::Threads, Mode::Fibers]);
+        assert_eq!(modes("fib", "join"), [Mode::Threads]);
+        let all = plan(&BenchOptions { all: true, ..BenchOptions::default() }, 4).expect("it is possible");
+        let forms: usize = myriad_bench::workloads().iter().map(|w| w.forms.len()).sum();
+        assert!(all.len() > 2 * groups.len() - 10 && all.len() <= forms);
+    }
+
+    #[test]
+    fn no_size_takes_all_the_memory() {
+        assert!(refusal(BenchOptions { n: Some(u64::MAX), ..named("chain") }).contains("the most is 1000000000"));
+        assert!(refusal(BenchOptions { m: Some(1 << 40), ..named("relay") }).contains("the most is 10000000"));
     }
 
     #[test]

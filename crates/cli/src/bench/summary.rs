@@ -1,6 +1,6 @@
 //! The runs of a group, and the medians over them.
 
-use myriad_bench::Record;
+use myriad_bench::{OURS, Record};
 
 use super::plan::Group;
 
@@ -54,6 +54,11 @@ impl<'a> Summary<'a> {
         self.records[i].last().and_then(|r| r.note.as_deref())
     }
 
+    /// The most tasks that were alive at a time in run `i`, where they were counted.
+    pub(crate) fn most_alive(&self, i: usize) -> Option<u64> {
+        self.records[i].iter().filter_map(|r| r.most_alive).max()
+    }
+
     /// The medians of run `i`, if all its records are ok.
     pub(crate) fn medians(&self, i: usize) -> Option<Medians> {
         let records = &self.records[i];
@@ -73,12 +78,12 @@ impl<'a> Summary<'a> {
         })
     }
 
-    /// One line for each system that gave a wrong answer, crashed, or took too long. That one
-    /// cannot is no failure.
-    pub(crate) fn failures(&self) -> impl Iterator<Item = String> + '_ {
+    /// One line for each system that gave a wrong answer, crashed, or took too long, and whether it
+    /// is a fault: ours, or a wrong answer by anybody. That one cannot is no failure.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (String, bool)> + '_ {
         (0..self.records.len()).filter_map(|i| self.failure(i)).filter(|r| r.cannot().is_none()).map(|r| {
             let why = r.error.as_deref().unwrap_or("no reason given");
-            format!("{}: {}: {why}", self.group.title(), r.system)
+            (format!("{}: {}: {why}", self.group.title(), r.system), r.system == OURS || r.is_wrong())
         })
     }
 }
@@ -148,6 +153,9 @@ pub(crate) mod test {
         s.add(1, Record::failed(&group.runs[1], "cannot: too many".into()));
         assert!(s.medians(0).is_none() && s.has_failed(0) && s.has_failed(1));
         let failures: Vec<_> = s.failures().collect();
-        assert_eq!(failures, ["threads join, 1 worker: std: wrong answer: 1 instead of 2"]);
+        assert_eq!(failures, [("threads join, 1 worker: std: wrong answer: 1 instead of 2".to_owned(), true)]);
+        let mut s = Summary::new(&group);
+        s.add(0, Record::failed(&group.runs[0], "not done after 5 s, killed".into()));
+        assert!(s.failures().all(|(_, is_fault)| !is_fault));
     }
 }

@@ -10,7 +10,7 @@ use myriad_bench::{Form, OURS, Policy, Record, Unit};
 
 use super::plan::pool;
 use super::summary::{Medians, Summary};
-use crate::style::{Style, bytes, digits, nanoseconds, time};
+use crate::style::{Style, bytes, digits, nanoseconds, thousands, time};
 
 /// The lines of a group, column by column.
 #[derive(Debug, Default)]
@@ -121,6 +121,10 @@ fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
         }
         if group.entry(params).unbound {
             system += &notes.mark("not a pool: the number of workers does not bind it".into());
+        }
+        if let Some(alive) = summary.most_alive(i) {
+            system +=
+                &notes.mark(format!("{}: {} tasks were alive at a time at most", group.title(), thousands(alive)));
         }
         if let Some(note) = summary.note(i) {
             system += &notes.mark(format!("{}: {}: {note}", group.title(), params.system));

@@ -18,6 +18,31 @@ pub(crate) fn engine() -> String {
     "engine         not in this build     build with `--features ours`\n".into()
 }
 
+/// The report as a JSON object: what the engine found, and which peers are installed.
+pub(crate) fn json(external: &[External]) -> String {
+    let peers: serde_json::Map<_, _> = external.iter().map(|e| (e.name.to_owned(), e.found.into())).collect();
+    format!("{}\n", serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "engine": found(), "peers": peers }))
+}
+
+#[cfg(feature = "ours")]
+fn found() -> serde_json::Value {
+    use myriad_base::platform::GuardKind;
+    let p = myriad_base::platform::platform();
+    serde_json::json!({
+        "os": p.os, "kernel": p.kernel, "arch": p.arch, "cpus": p.cpus, "quota": p.quota, "workers": p.workers,
+        "pinning": p.pinning, "fibers": p.fibers, "membarrier": p.membarrier,
+        "membarrier_forbidden": p.membarrier_forbidden,
+        "guard_pages": if p.guard_pages == GuardKind::Mprotect { "mprotect" } else { "install" },
+        "guard_install_forbidden": p.guard_install_forbidden, "max_map_count": p.max_map_count,
+        "mappings_of_thread": p.mappings_of_thread, "page_size": p.page_size, "max_threads": p.max_threads,
+    })
+}
+
+#[cfg(not(feature = "ours"))]
+fn found() -> serde_json::Value {
+    serde_json::Value::Null
+}
+
 /// The report as text.
 pub(crate) fn report(engine: &str, external: &[External]) -> String {
     let (found, missing): (Vec<_>, Vec<_>) = external.iter().partition(|e| e.found);
