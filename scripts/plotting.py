@@ -21,8 +21,8 @@ def options(about):
 
 
 def bench(command, *args):
-    """The records of `myriad bench` with these arguments. Ends the script if a run failed."""
-    args = [command, "bench", *map(str, args), "--json"]
+    """The records of `myriad bench` with these arguments, in fiber mode. Ends the script if a run failed."""
+    args = [command, "bench", *map(str, args), "--mode", "fibers", "--json"]
     done = subprocess.run(args, capture_output=True, text=True)
     records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not records or not all(r["ok"] for r in records):

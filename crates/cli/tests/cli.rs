@@ -328,11 +328,69 @@ fn what_a_system_cannot_is_shown_and_is_no_failure() {
 }
 
 #[test]
-fn a_run_that_takes_too_long_is_killed_and_fails_the_command() {
+fn a_run_that_takes_too_long_is_killed_and_only_strictness_fails_the_command() {
     let args = ["bench", "fib", "--n", "60", "--system", "serial", "--runs", "1", "--workers", "1", "--timeout", "1"];
     let out = myriad(&args);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stdout));
+    assert!(
+        text(&out.stderr).contains("not compared") && text(&out.stderr).contains("killed"),
+        "{}",
+        text(&out.stderr)
+    );
+    let out = myriad(&[&args[..], &["--strict"]].concat());
     assert_eq!(out.status.code(), Some(1), "{}", text(&out.stdout));
-    assert!(text(&out.stderr).contains("killed"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_run_of_ours_that_takes_too_long_fails_the_command() {
+    let args = ["bench", "fib", "--n", "60", "--system", "myriad", "--runs", "1", "--workers", "1", "--timeout", "1"];
+    let out = myriad(&args);
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stdout));
+    assert!(text(&out.stderr).contains("error: ") && text(&out.stderr).contains("killed"), "{}", text(&out.stderr));
+}
+
+/// The command in a shell, for what is done to its output.
+#[cfg(unix)]
+fn shell(script: &str) -> Output {
+    let script = script.replace("myriad", env!("CARGO_BIN_EXE_myriad"));
+    Command::new("sh").args(["-c", &script]).output().expect("the shell starts")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    for command in ["myriad doctor", "myriad --help", "myriad bench threads --n 10 --runs 1 --workers 1 --json"] {
+        let out = shell(&format!("{command} > /dev/full"));
+        assert_eq!(out.status.code(), Some(1), "{command}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains("No space left"), "{command}: {}", text(&out.stderr));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_ends_the_command() {
+    // All of its runs would take some minutes.
+    let out = shell("myriad bench threads --n 10 --system std --workers 1 --runs 30000 --json | head -n 1");
+    assert!(out.status.success());
+    let lines: Vec<_> = text(&out.stdout).lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(!text(&out.stderr).contains("panicked"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn the_doctor_speaks_json() {
+    let out = myriad(&["doctor", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).expect("it is JSON");
+    assert!(value.as_object().is_some_and(|all| !all.is_empty()), "{value}");
+}
+
+#[test]
+fn a_name_with_a_slip_is_corrected() {
+    for (args, said) in [(["bench", "pingpng"], "pingpong"), (["bench", "--fom"], "--form"), (["benhc", ""], "bench")] {
+        let out = myriad(&args[..if args[1].is_empty() { 1 } else { 2 }]);
+        assert_eq!(out.status.code(), Some(2));
+        assert!(text(&out.stderr).contains(said), "{args:?}: {}", text(&out.stderr));
+    }
 }
 
 #[test]

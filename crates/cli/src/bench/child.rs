@@ -2,9 +2,9 @@
 //!
 //! The parent starts its own executable with the hidden command `bench-one` and the parameters as
 //! JSON; the child prints one line of JSON. A child that crashes, prints nonsense or takes too long
-//! gives a record that says so, and so does one that takes nearly all of the machine's memory. Its
-//! standard input is a pipe that nobody writes to: where that ends, the parent is gone, and the child
-//! ends too.
+//! gives a record that says so, and so does one that takes nearly all of the machine's memory. A
+//! child's standard input is a pipe that nobody writes to: where that ends, the parent is gone, and
+//! the child ends too.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};

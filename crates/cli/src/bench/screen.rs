@@ -18,14 +18,14 @@ use super::summary::{Medians, Summary};
 use crate::style::{Style, short_time};
 
 /// Columns for a name.
-pub(super) const NAME: usize = 20;
+pub(super) const NAME: usize = 19;
 /// Differences below are no difference, however small the spread is.
 const LEVEL: f64 = 1.05;
 /// A block of the bar is a factor of this.
-const BLOCK: f64 = 2.5;
+const BLOCK: f64 = 3.0;
 /// Blocks to the left and to the right.
-const LEFT: usize = 4;
-const RIGHT: usize = 5;
+const LEFT: usize = 3;
+const RIGHT: usize = 4;
 
 /// How ours compares with the best of the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,9 +72,11 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// Half of the range, as a part of the median.
+/// How far the shortest time is below the median, as a part of the median. (The longest tells of
+/// other programs on the machine: one of a hundred repeats that was interrupted would make every
+/// comparison level.)
 fn spread(m: &Medians) -> f64 {
-    (m.range.1 - m.range.0) / 2.0 / m.seconds
+    (m.seconds - m.range.0).max(0.0) / m.seconds
 }
 
 /// How often ours was the fastest, and so on.
@@ -123,9 +125,9 @@ pub(super) fn verdict(summaries: &[Summary<'_>]) -> [String; 2] {
 
 /// The line above the rows.
 pub(super) fn header(width: usize, style: Style) -> String {
-    let mut line = format!("{:<NAME$} {:>9} {:>5} {:>9}  {:<18}", "", "threads", "±", "fibers", "next best");
+    let mut line = format!("{:<NAME$} {:>9} {:>5} {:>9}  {:<16}", "", "threads", "min", "fibers", "next best");
     if has_bar(width) {
-        line += " slower|faster";
+        line += "slower|faster";
     }
     style.bold(line.trim_end())
 }
@@ -158,7 +160,7 @@ pub(super) fn line(summary: &Summary<'_>, width: usize, style: Style) -> String 
         Some(ours) => time(ours),
         None => why_not(summary).into(),
     };
-    let percent = compared.ours.as_ref().map_or(String::new(), |m| format!("{:.0} %", spread(m) * 100.0));
+    let percent = compared.ours.as_ref().map_or(String::new(), |m| format!("-{:.0} %", spread(m) * 100.0));
     let best = match &compared.best {
         Some((system, m)) => format!("{:>8} {:.9}", time(m), system),
         None => format!("{:>8}", "–"),
@@ -302,7 +304,7 @@ mod test {
         let group = compared_group();
         let mut s = summary(&group, 100.0, 130.0);
         let mut wild = record(&group, 1, 130.0);
-        (wild.seconds_min, wild.seconds_max) = (wild.seconds * 0.5, wild.seconds * 1.5);
+        wild.seconds_min = wild.seconds * 0.5;
         s.add(1, wild);
         assert!(line(&s, 80, Style::PLAIN).contains("level"));
     }
@@ -315,7 +317,8 @@ mod test {
             assert_eq!(line(&s, width, Style::PLAIN).contains('|'), bar);
             assert_eq!(header(width, Style::PLAIN).contains('|'), bar);
         }
-        assert_eq!(header(80, Style::PLAIN).chars().count(), 80);
+        let bar = |line: &str| line.chars().position(|c| c == '|');
+        assert_eq!(bar(&header(80, Style::PLAIN)), bar(&line(&s, 80, Style::PLAIN)));
         assert_eq!(wrapped("a bb ccc", 5), ["a bb", "  ccc"]);
     }
 
@@ -326,6 +329,6 @@ mod test {
         s.add(0, record(&group, 0, 100.0));
         s.add(1, myriad_bench::Record::failed(&group.runs[1], "not done after 5 s, killed".into()));
         assert!(line(&s, 80, Style::PLAIN).contains('–'));
-        assert_eq!(below(&[s], 60), ["Not compared: OS threads/pthread: not done after 5 s,", "  killed"]);
+        assert_eq!(below(&[s], 58), ["Not compared: OS threads/pthread: not done after 5 s,", "  killed"]);
     }
 }

@@ -213,7 +213,7 @@ mod test {
             s.add(1, record(&group, 1, 3.0 * ns));
         }
         let text = render(&[s], Style::PLAIN);
-        assert!(text.contains("myriad (fibers)") && text.contains("100 ns/join"), "{text}");
+        assert!(text.contains("myriad (threads)") && text.contains("100 ns/join"), "{text}");
         assert!(text.contains("3.00 ×") && text.contains("1536 B/task"), "{text}");
         assert!(text.contains("81.0–220") && text.contains("1.50"), "{text}");
         assert!(text.contains("n = 1,000") && !text.contains('\x1b') && !text.contains("splitter"), "{text}");

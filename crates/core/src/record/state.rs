@@ -123,7 +123,7 @@ fn end_poll_by(state: &AtomicU32, order: myriad_base::sys::atomic::Ordering) -> 
 
 /// What a cancellation has found of a future.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum CancelFound {
     /// It waited for a wake. The canceller queues it, and its next poll sees the flag.
     Idle,
     /// It is queued, and its next poll sees the flag.
@@ -135,15 +135,15 @@ pub(crate) enum Found {
 
 /// A wake for whatever future is in the record, which the caller has just marked by a SeqCst
 /// exchange.
-pub(crate) fn for_cancellation(state: &AtomicU32) -> Found {
+pub(crate) fn for_cancellation(state: &AtomicU32) -> CancelFound {
     // SeqCst: after the flag. See the header.
     let of = generation(state.load(SeqCst));
     match wake_from(state, of) {
-        Some(IDLE) => Found::Idle,
+        Some(IDLE) => CancelFound::Idle,
         // (The exchange on the word comes before the exchange that begins the poll.)
-        Some(SCHEDULED) => Found::Queued,
-        Some(_) if on("polled-is-queued") => Found::Queued,
-        _ => Found::Runs,
+        Some(SCHEDULED) => CancelFound::Queued,
+        Some(_) if on("polled-is-queued") => CancelFound::Queued,
+        _ => CancelFound::Runs,
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) use signal::Signal;
 use crate::queue::parked::Resumable;
 use crate::record::header::Header;
 use crate::record::held::EndWaiter;
-use crate::record::state::{self, Found};
+use crate::record::state::{self, CancelFound};
 use crate::record::task::{HeapRecord, Runnable, TaskRef};
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::priority::PriorityQueue;
@@ -243,8 +243,8 @@ fn notify(w: Option<&Worker>, signal: &Signal) {
 pub(crate) fn woken_by_cancellation(task: TaskRef<'_>) -> (Option<Runnable>, bool) {
     let found = state::for_cancellation(task.state());
     // SAFETY: a wake that says so makes it the caller's to queue.
-    let woken = (found == Found::Idle).then(|| unsafe { Runnable::from_raw(task.as_ptr()) });
-    (woken, found != Found::Runs)
+    let woken = (found == CancelFound::Idle).then(|| unsafe { Runnable::from_raw(task.as_ptr()) });
+    (woken, found != CancelFound::Runs)
 }
 
 /// The word for `waiter` that stands for this waker, if it needs no box.
