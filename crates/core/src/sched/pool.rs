@@ -172,6 +172,8 @@ pub(crate) struct Pool {
     pub clock: Clock,
     /// When the first of the sleepers looks up by itself, in nanoseconds.
     pub next_wake: AtomicU64,
+    /// When a task that is injected may ask for ticks again, in the processor's ticks.
+    next_request: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -438,6 +440,7 @@ impl Pool {
             ids: Mutex::default(),
             clock: Clock::real(),
             next_wake: AtomicU64::new(u64::MAX),
+            next_request: AtomicU64::new(0),
         }));
         if let Some(queues) = config.policy.queues(config.workers) {
             pool.workers.set_queues(queues);

@@ -4,7 +4,8 @@
 //! come, first served; the newest own unstarted task; the inbox; the injector; another worker's
 //! tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and the clock are looked
 //! at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any
-//! other unstarted task comes first, so that nothing starves. What has a priority
+//! other unstarted task comes first, so that nothing starves. A task that comes from outside while
+//! all workers are busy makes the next turn of each such a turn. What has a priority
 //! ([`super::priority`]) comes first in such a turn, or last of all. A task that blocks switches to
 //! the next ready one directly; that counts as a turn.
 //!
@@ -137,6 +138,7 @@ fn tick(w: Role) -> (Role, bool) {
     w.tick_count.store(w.tick_count.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
     w.end_leases();
+    let requested = w.window_cut.load(Relaxed);
     measure_turns(&w);
     let mut w = driver::poll(w);
     let others_stuck = w.pool.any_stuck.load(Relaxed);
@@ -155,6 +157,12 @@ fn tick(w: Role) -> (Role, bool) {
         NextTask::Default => {}
         NextTask::Skip => return (w, false),
         NextTask::Task(task) => return start_taken(w, Some(task)),
+    }
+    if requested {
+        let task = w.pool.take_requested(&w);
+        if task.is_some() {
+            return start_taken(w, task);
+        }
     }
     let fairness_step = w.fairness_step.get();
     w.fairness_step.set((fairness_step + 1) % BETWEEN);

@@ -81,8 +81,8 @@ pub(crate) struct Peer {
     pub running: Running,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest
     /// task. The worker counts it down, by a load and a store. Others store 0, to make the next
-    /// turn a tick: the monitor, a shutdown, whoever queues an interactive or a pinned task. The
-    /// worker may overwrite that, so who depends on it comes again.
+    /// turn a tick: the monitor, a shutdown, whoever queues an injected, interactive or pinned
+    /// task. The worker may overwrite that, so who depends on it comes again.
     pub tick_countdown: AtomicU32,
     /// The turns since the last tick are fewer than usual.
     pub window_cut: std::sync::atomic::AtomicBool,
@@ -137,6 +137,9 @@ pub(crate) struct Worker {
     pub run_next: dispatch::RunNext,
     /// Counts looks: which task the next one is for.
     pub fairness_step: Cell<u8>,
+    /// The last tick in which it took an injected task because it was asked to, and how many such
+    /// ticks came one after the other.
+    pub requested: Cell<(u32, u32)>,
     /// When the turns began that the next tick measures, in ticks of the processor's clock.
     pub window_began: Cell<u64>,
     /// Whose turn it was, where there are priorities.
@@ -330,6 +333,7 @@ impl Worker {
             tick_interval: Cell::new(SELDOM),
             run_next: dispatch::RunNext::default(),
             fairness_step: Cell::new(0),
+            requested: Cell::new((0, 0)),
             window_began: Cell::new(0),
             priority_state: PriorityState::default(),
             force_at: Cell::new(0),

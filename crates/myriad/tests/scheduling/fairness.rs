@@ -312,3 +312,37 @@ fn a_receiver_goes_on_before_others_that_are_ready() {
     println!("first in {first} of {rounds} rounds");
     assert!(first > rounds / 2);
 }
+
+/// A task from outside is begun after the turn that runs, and not after 61 turns, which may be long.
+#[test]
+fn a_call_from_outside_does_not_wait_behind_all_that_is_queued() {
+    const TASKS: usize = 1000;
+    each(&[1, 2], |rt| {
+        let (begun, inside, go) =
+            (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let (counts, entered, gate) = (begun.clone(), inside.clone(), go.clone());
+        let spawns = rt.spawn(move || {
+            for _ in 0..TASKS {
+                let (counts, entered, gate) = (counts.clone(), entered.clone(), gate.clone());
+                // Nobody joins it: each is a turn of the loop.
+                drop(spawn(move || {
+                    counts.fetch_add(1, SeqCst);
+                    entered.fetch_add(1, SeqCst);
+                    while !gate.load(SeqCst) {
+                        std::hint::spin_loop();
+                    }
+                }));
+            }
+        });
+        spawns.join().unwrap();
+        // All workers are in the middle of a turn.
+        wait_until(|| inside.load(SeqCst) == rt.workers());
+        let counts = begun.clone();
+        let call = rt.spawn(move || counts.load(SeqCst));
+        let before = begun.load(SeqCst);
+        go.store(true, SeqCst);
+        let after = call.join().unwrap();
+        wait_until(|| begun.load(SeqCst) == TASKS);
+        assert!(after <= before + 10 * rt.workers(), "{} tasks were begun before the call", after - before);
+    });
+}
