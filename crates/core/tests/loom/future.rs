@@ -2,7 +2,7 @@
 //! nothing.
 
 use super::{SCRIPT, Script};
-use crate::record::state::{self, Found, IDLE, SCHEDULED};
+use crate::record::state::{self, CancelFound, IDLE, SCHEDULED};
 use loom::thread;
 use myriad_base::sys::atomic::{AtomicU8, AtomicU32, Ordering::*, Peek};
 use myriad_base::sys::cell::UnsafeCell;
@@ -122,7 +122,7 @@ fn cancelled_at_first() {
         let (w, flags) = (w.clone(), flags.clone());
         move || {
             flags.fetch_or(1, SeqCst);
-            if state::for_cancellation(&w.state) == Found::Idle {
+            if state::for_cancellation(&w.state) == CancelFound::Idle {
                 w.queued.store(1, Relaxed);
             }
         }
@@ -152,9 +152,9 @@ fn cancelled_when_polled() {
         move || {
             flags.fetch_or(1, SeqCst);
             match state::for_cancellation(&w.state) {
-                Found::Idle => panic!("it waits for nobody"),
-                Found::Queued => {}
-                Found::Runs => requested.store(1, Relaxed),
+                CancelFound::Idle => panic!("it waits for nobody"),
+                CancelFound::Queued => {}
+                CancelFound::Runs => requested.store(1, Relaxed),
             }
         }
     });
