@@ -1,5 +1,6 @@
 //! `myriad`: a runtime of its own with `w` workers, in the mode that the run asks for.
 
+use myriad::task::{self, Place};
 use myriad::{Builder, Runtime, spawn_async};
 
 use crate::limits;
@@ -36,6 +37,15 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     rt.run(move || spawn_async(f).join()).expect("the root task does not panic")
+}
+
+/// How each of `n` tasks in a row is spawned: `placed` in a block for each worker.
+pub(crate) fn builders(placed: bool, n: u64) -> impl Iterator<Item = task::Builder> {
+    let mut places = Place::spread(n as usize);
+    std::iter::repeat_with(move || match places.next() {
+        Some(place) if placed => task::Builder::new().place(place),
+        _ => task::Builder::new(),
+    })
 }
 
 /// Refuses more closures that wait at the same time than there can be threads, in the mode where

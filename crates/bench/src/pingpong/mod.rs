@@ -11,6 +11,8 @@
 //! begun stays on its thread, so that choice counts for the whole match: read the shortest and the
 //! longest time beside the median.
 //!
+//! In the form `placed-closure` Myriad is told to begin both on one worker.
+//!
 //! Where the tasks go afterwards is the scheduler's choice (several systems move a woken task to
 //! the waker's worker). The ball therefore carries the thread of its sender, and the `note` of the
 //! result says in which share of the returns the two were on different threads.
@@ -75,6 +77,14 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[Entry::new("myriad", ours!(myriad::closure)).waits(), Entry::new("may", peer!(may::run))],
         },
         Form {
+            name: "placed-closure",
+            about: "two closures that are told to begin on one worker",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::closure)).waits(),
+                Entry::new("may", peer!(may::run)).extra(),
+            ],
+        },
+        Form {
             name: "natural-future",
             about: "two futures, wherever they happen to begin",
             entries: &[
@@ -86,10 +96,10 @@ pub(crate) static WORKLOAD: Workload = Workload {
     ],
 };
 
-/// Where the two meet before they begin: nowhere, in the natural forms.
+/// Where the two meet before they begin: nowhere, in the forms where nobody forces them apart.
 #[cfg(any(feature = "ours", feature = "peers"))]
 fn meeting(p: &Params) -> Meeting {
-    Meeting::new(if p.form.starts_with("natural") { 1 } else { p.workers })
+    Meeting::new(if p.form.starts_with("natural") || p.form.starts_with("placed") { 1 } else { p.workers })
 }
 
 /// What is sent to and fro.

@@ -1,7 +1,8 @@
 //! `pingpong` by Myriad: closures that block, and futures.
 
 use myriad::channel::bounded;
-use myriad::{block_on, spawn, spawn_async};
+use myriad::task::{Builder, Place};
+use myriad::{block_on, spawn_async};
 
 use super::{Ball, Match, Score};
 use crate::host;
@@ -11,10 +12,10 @@ use crate::record::Outcome;
 
 pub(super) fn closure(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    let n = p.n;
+    let (n, placed) = (p.n, p.form == "placed-closure");
     super::measure(p, || {
         let meeting = super::meeting(p);
-        rt.run(move || closures(n, meeting))
+        rt.run(move || closures(n, meeting, placed))
     })
 }
 
@@ -27,17 +28,20 @@ pub(super) fn future(p: &Params) -> Outcome {
     })
 }
 
-fn closures(n: u64, meeting: Meeting) -> Match {
+/// `placed`: on one worker.
+fn closures(n: u64, meeting: Meeting, placed: bool) -> Match {
+    let place = Place::next();
+    let builder = || if placed { Builder::new().place(place) } else { Builder::new() };
     let (ping, pings) = bounded::<Ball>(1);
     let (pong, pongs) = bounded(1);
     let there = meeting.clone();
-    spawn(move || {
+    builder().spawn(move || {
         there.both().ok();
         while let Ok(ball) = pings.recv() {
             pong.send(ball.hit()).ok();
         }
     });
-    let server = spawn(move || {
+    let server = builder().spawn(move || {
         meeting.both()?;
         let mut ball = Ball::new();
         let mut score = Score::start();

@@ -10,6 +10,7 @@ use crate::params::Params;
 use crate::payload::{Message, by_payload, total};
 use crate::record::{Failure, Outcome};
 
+/// In the form `placed-closure`: in as many blocks as there are workers.
 pub(super) fn closure(p: &Params) -> Outcome {
     host::myriad::waiting(p, p.m)?;
     by_payload!(p, run_closures)
@@ -21,8 +22,8 @@ pub(super) fn future(p: &Params) -> Outcome {
 
 fn run_closures<P: Message>(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    let (n, m, buffer) = (p.n, p.m, p.buffer);
-    super::measure(p, || rt.run(move || closures::<P>(n, m, buffer)))
+    let (n, m, buffer, placed) = (p.n, p.m, p.buffer, p.form == "placed-closure");
+    super::measure(p, || rt.run(move || closures::<P>(n, m, buffer, placed)))
 }
 
 fn run_futures<P: Message>(p: &Params) -> Outcome {
@@ -39,12 +40,13 @@ fn channel<P>(buffer: Option<usize>) -> (Sender<P>, Receiver<P>) {
     }
 }
 
-fn closures<P: Message>(n: u64, m: u64, buffer: Option<usize>) -> Result<Duration, Failure> {
+fn closures<P: Message>(n: u64, m: u64, buffer: Option<usize>, placed: bool) -> Result<Duration, Failure> {
     let begin = Instant::now();
+    let mut builders = host::myriad::builders(placed, m);
     let (head, mut rx) = channel::<P>(buffer);
-    for _ in 0..m {
+    for builder in builders.by_ref().take(m as usize) {
         let (tx, next) = channel(buffer);
-        spawn(move || {
+        builder.spawn(move || {
             while let Ok(v) = rx.recv() {
                 if tx.send(v).is_err() {
                     break;

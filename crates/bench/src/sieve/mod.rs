@@ -50,6 +50,14 @@ pub(crate) static WORKLOAD: Workload = Workload {
             ],
         },
         Form {
+            name: "placed-closure",
+            about: "the same, in a block for each worker",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::closure)).waits(),
+                Entry::new("may", peer!(may::run)).extra(),
+            ],
+        },
+        Form {
             name: "future",
             about: "filters are futures",
             entries: &[

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use myriad::channel::{Receiver, Sender, bounded};
-use myriad::{block_on, spawn, spawn_async};
+use myriad::{block_on, spawn_async};
 
 use super::{SLOTS, odd};
 use crate::host;
@@ -13,8 +13,8 @@ use crate::record::Outcome;
 pub(super) fn closure(p: &Params) -> Outcome {
     host::myriad::waiting(p, p.n)?;
     let rt = host::myriad::start(p)?;
-    let n = p.n;
-    super::measure(p, || rt.run(move || closures(n)))
+    let (n, placed) = (p.n, p.form == "placed-closure");
+    super::measure(p, || rt.run(move || closures(n, placed)))
 }
 
 pub(super) fn future(p: &Params) -> Outcome {
@@ -23,13 +23,16 @@ pub(super) fn future(p: &Params) -> Outcome {
     super::measure(p, || rt.run(move || block_on(futures(n))))
 }
 
-fn closures(n: u64) -> (Duration, u64) {
+/// `placed`: in as many blocks as there are workers.
+fn closures(n: u64, placed: bool) -> (Duration, u64) {
     let begin = Instant::now();
+    let mut builders = host::myriad::builders(placed, n);
+    let mut builder = || builders.next().expect("there is no end of them");
     let (tx, mut rx) = bounded(SLOTS);
-    spawn(move || odd().try_for_each(|x| tx.send(x)).ok());
+    builder().spawn(move || odd().try_for_each(|x| tx.send(x)).ok());
     for _ in 1..n {
         let (tx, next) = bounded(SLOTS);
-        spawn(move || filter(rx, tx));
+        builder().spawn(move || filter(rx, tx));
         rx = next;
     }
     let last = rx.recv().unwrap();

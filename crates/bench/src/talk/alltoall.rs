@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use super::{Closures, Counts, Futures, Message, Pattern, Run, Table, size, sum_below};
+use super::{Closures, Counts, Futures, Message, Pattern, Point, Run, Table, size, sum_below};
 use crate::entry::Workload;
 use crate::record::Failure;
 
@@ -49,7 +49,7 @@ impl Pattern for AllToAll {
         let ends: Vec<_> = inboxes.into_iter().map(|inbox| (inbox, to.clone(), done.clone())).collect();
         let begin = Instant::now();
         for (i, (mut inbox, to, done)) in ends.into_iter().enumerate() {
-            S::spawn(move || {
+            S::spawn(Point { index: i, of: n }, move || {
                 let mut value = 0;
                 for round in 0..m {
                     others(i, n).for_each(|other| S::send(&to[other], message(i, round)));

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::{Closures, Counts, Futures, Message, Pattern, Run, Table, size, sum_below};
+use super::{Closures, Counts, Futures, Message, Pattern, Point, Run, Table, size, sum_below};
 use crate::entry::Workload;
 use crate::record::Failure;
 
@@ -38,7 +38,7 @@ impl Pattern for Hub {
             let (to, mut answers) = S::roomy(1);
             tasks.push(to);
             let (ask, done) = (ask.clone(), done.clone());
-            S::spawn(move || {
+            S::spawn(Point { index: from, of: n }, move || {
                 let mut value = from as u64;
                 for _ in 0..m {
                     S::send(&ask, Message { from, value });

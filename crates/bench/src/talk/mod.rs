@@ -6,7 +6,8 @@
 //! receive. `systems/` says what these are in each system. So all programs of a form are the same,
 //! and a new pattern is one file.
 //!
-//! Nothing is said about where a task runs. The time is from the first spawn until the root has the
+//! In the forms `closure` and `future` nothing is said about where a task runs. In `placed-closure`
+//! those of Myriad begin in as many blocks as there are workers. The time is from the first spawn until the root has the
 //! last result. A task that has a result sends it to the root, which adds up all of them: the
 //! answer.
 
@@ -34,6 +35,15 @@ pub(crate) struct Message {
     value: u64,
 }
 
+/// Where a task stands in a row in which those are near each other that talk to each other.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// Its number in the row, from 0.
+    index: usize,
+    /// How many there are.
+    of: usize,
+}
+
 /// What a program gives back: its time, when the answer is right.
 type Run = Result<Duration, Failure>;
 
@@ -50,8 +60,8 @@ trait Closures: 'static {
     fn roomy(most: usize) -> (Self::Tx, Self::Rx) {
         Self::channel(most)
     }
-    /// Starts a task.
-    fn spawn(task: impl FnOnce() + Send + 'static);
+    /// Starts a task, which is at this point of the row of all tasks.
+    fn spawn(at: Point, task: impl FnOnce() + Send + 'static);
     /// Waits for a free slot.
     fn send(tx: &Self::Tx, message: Message);
     /// Waits for a message.
@@ -118,15 +128,23 @@ impl<P: Pattern> Table<P> {
             name: "closure",
             about: "tasks are closures that block",
             entries: &[
-                Entry::new("myriad", ours!(closures::<P, Myriad>)).waits(),
+                Entry::new("myriad", ours!(closures::<P, Myriad<false>>)).waits(),
                 Entry::new("may", peer!(closures::<P, May>)),
+            ],
+        },
+        Form {
+            name: "placed-closure",
+            about: "the same, in a block for each worker",
+            entries: &[
+                Entry::new("myriad", ours!(closures::<P, Myriad<true>>)).waits(),
+                Entry::new("may", peer!(closures::<P, May>)).extra(),
             ],
         },
         Form {
             name: "future",
             about: "tasks are futures",
             entries: &[
-                Entry::new("myriad", ours!(futures::<P, Myriad>)),
+                Entry::new("myriad", ours!(futures::<P, Myriad<false>>)),
                 Entry::new("tokio", peer!(futures::<P, Tokio>)),
                 Entry::new("tokio-kanal", peer!(futures::<P, TokioKanal>)),
                 Entry::new("smol", peer!(futures::<P, Smol>)),

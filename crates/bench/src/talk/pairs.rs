@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::{Closures, Counts, Futures, Message, Pattern, Run, Table, size, sum_below};
+use super::{Closures, Counts, Futures, Message, Pattern, Point, Run, Table, size, sum_below};
 use crate::entry::Workload;
 use crate::record::Failure;
 
@@ -35,14 +35,14 @@ impl Pattern for Pairs {
         for from in 0..n {
             let (ping, mut pings) = S::roomy(1);
             let (pong, mut pongs) = S::roomy(1);
-            S::spawn(move || {
+            S::spawn(Point { index: from, of: n }, move || {
                 for _ in 0..m {
                     let Message { from, value } = S::recv(&mut pings);
                     S::send(&pong, Message { from, value: value + 1 });
                 }
             });
             let done = done.clone();
-            S::spawn(move || {
+            S::spawn(Point { index: from, of: n }, move || {
                 let mut ball = Message { from, value: from as u64 };
                 for _ in 0..m {
                     S::send(&ping, ball);

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::{Closures, Counts, Futures, Message, Pattern, Run, Table, size, sum_below};
+use super::{Closures, Counts, Futures, Message, Pattern, Point, Run, Table, size, sum_below};
 use crate::entry::Workload;
 use crate::record::Failure;
 
@@ -56,14 +56,15 @@ impl Pattern for Pipeline {
         for stage in 0..n as u64 {
             let (tx, next) = S::channel(SLOTS);
             let mut here = std::mem::replace(&mut rx, next);
-            S::spawn(move || {
+            S::spawn(Point { index: stage as usize, of: n }, move || {
                 for _ in 0..m {
                     let Message { from, value } = S::recv(&mut here);
                     S::send(&tx, Message { from, value: value + stage });
                 }
             });
         }
-        S::spawn(move || (0..m).for_each(|i| S::send(&head, Message { from: i as usize, value: i })));
+        let first = Point { index: 0, of: n };
+        S::spawn(first, move || (0..m).for_each(|i| S::send(&head, Message { from: i as usize, value: i })));
         let mut sum = Sum::default();
         (0..m).for_each(|_| sum.add(S::recv(&mut rx)));
         let time = begin.elapsed();

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::{Closures, Counts, Futures, Message, Pattern, Run, Table, size, sum_below};
+use super::{Closures, Counts, Futures, Message, Pattern, Point, Run, Table, size, sum_below};
 use crate::entry::Workload;
 use crate::record::Failure;
 
@@ -38,6 +38,12 @@ fn add(a: Message, b: Message) -> Message {
     Message { from: a.from, value: a.value + b.value }
 }
 
+/// The node number `i` of those that have so many of the `n` leaves below them: it stands between
+/// its two halves of them.
+fn point(i: usize, leaves: usize, n: usize) -> Point {
+    Point { index: (2 * i + 1) * leaves - 1, of: 2 * n - 1 }
+}
+
 impl Pattern for Tree {
     fn counts(n: u64, m: u64) -> Counts {
         Counts { tasks: 2 * n - 1, ops: (2 * n - 1) * m }
@@ -49,15 +55,18 @@ impl Pattern for Tree {
         for i in 0..n {
             let (tx, rx) = S::channel(SLOTS);
             level.push(rx);
-            S::spawn(move || (0..m).for_each(|round| S::send(&tx, leaf(i, round))));
+            S::spawn(point(i, 1, n), move || (0..m).for_each(|round| S::send(&tx, leaf(i, round))));
         }
+        let mut leaves = 1;
         while level.len() > 1 {
             let mut above = Vec::with_capacity(level.len() / 2);
             let mut children = level.into_iter();
+            leaves *= 2;
             while let (Some(mut left), Some(mut right)) = (children.next(), children.next()) {
                 let (tx, rx) = S::channel(SLOTS);
+                let at = point(above.len(), leaves, n);
                 above.push(rx);
-                S::spawn(move || (0..m).for_each(|_| S::send(&tx, add(S::recv(&mut left), S::recv(&mut right)))));
+                S::spawn(at, move || (0..m).for_each(|_| S::send(&tx, add(S::recv(&mut left), S::recv(&mut right)))));
             }
             level = above;
         }

@@ -5,7 +5,7 @@ use may::sync::mpsc;
 
 use crate::params::Params;
 use crate::record::Outcome;
-use crate::talk::{Closures, Counts, Message, Run};
+use crate::talk::{Closures, Counts, Message, Point, Run};
 use crate::{host, limits, sample};
 
 pub(crate) struct May;
@@ -37,7 +37,7 @@ impl Closures for May {
         (Tx::Unbounded(tx), Rx::Unbounded(rx))
     }
 
-    fn spawn(task: impl FnOnce() + Send + 'static) {
+    fn spawn(_: Point, task: impl FnOnce() + Send + 'static) {
         // SAFETY: no thread-local values, no deep calls (host/may.rs).
         drop(unsafe { spawn(task) });
     }

@@ -1,16 +1,18 @@
 //! Myriad, with its own channels.
 
 use myriad::channel::{Receiver, Sender, bounded};
+use myriad::task::{Builder, Place};
 use myriad::{block_on, spawn, spawn_async};
 
 use crate::params::Params;
 use crate::record::Outcome;
-use crate::talk::{Closures, Counts, Futures, Message, Run};
+use crate::talk::{Closures, Counts, Futures, Message, Point, Run};
 use crate::{host, sample};
 
-pub(crate) struct Myriad;
+/// Closures begin where a worker is free, or `PLACED` in as many blocks as there are workers.
+pub(crate) struct Myriad<const PLACED: bool>;
 
-impl Closures for Myriad {
+impl<const PLACED: bool> Closures for Myriad<PLACED> {
     type Tx = Sender<Message>;
     type Rx = Receiver<Message>;
 
@@ -18,8 +20,13 @@ impl Closures for Myriad {
         bounded(slots)
     }
 
-    fn spawn(task: impl FnOnce() + Send + 'static) {
-        drop(spawn(task));
+    fn spawn(at: Point, task: impl FnOnce() + Send + 'static) {
+        if PLACED {
+            let place = Place::spread(at.of).nth(at.index).expect("the point is in the row");
+            drop(Builder::new().place(place).spawn(task));
+        } else {
+            drop(spawn(task));
+        }
     }
 
     fn send(tx: &Self::Tx, message: Message) {
@@ -38,7 +45,7 @@ impl Closures for Myriad {
     }
 }
 
-impl Futures for Myriad {
+impl Futures for Myriad<false> {
     type Tx = Sender<Message>;
     type Rx = Receiver<Message>;
 
