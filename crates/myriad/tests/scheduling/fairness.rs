@@ -313,7 +313,8 @@ fn a_receiver_goes_on_before_others_that_are_ready() {
     assert!(first > rounds / 2);
 }
 
-/// A task from outside is begun after the turn that runs, and not after 61 turns, which may be long.
+/// A task from outside is begun after the turn that runs, and not after 61 turns, which may be
+/// long.
 #[test]
 fn a_call_from_outside_does_not_wait_behind_all_that_is_queued() {
     const TASKS: usize = 1000;
