@@ -149,8 +149,8 @@ impl Pool {
         Ok(())
     }
 
-    /// A task was injected. If nobody sleeps who was woken for it, the next turn of each worker is a
-    /// tick, and [takes it](Self::take_requested): 61 turns of 0.2 ms each would be 12 ms.
+    /// A task was injected. If nobody sleeps who was woken for it, the next turn of each worker is
+    /// a tick, and [takes it](Self::take_requested): 61 turns of 0.2 ms each would be 12 ms.
     ///
     /// Not more often than each [`REQUEST_US`]: a tick costs some hundred nanoseconds, and where
     /// turns are that short, the 61st comes soon.
