@@ -10,21 +10,30 @@ use std::ops::{Deref, DerefMut};
 /// no panic. The lock stands behind the state, so that what each operation writes can stand beside
 /// the lock, at the state's end.
 #[repr(C)]
-pub(crate) struct Guarded<S> {
+pub(crate) struct Guarded<S, B = ()> {
     state: UnsafeCell<S>,
     lock: BiasedLock,
+    /// What is reached without the lock. (Here, and not beside the whole, because it fits into what
+    /// would be padding.)
+    pub(crate) beside: B,
 }
 
-// SAFETY: the state is reached under the lock.
-unsafe impl<S: Send> Sync for Guarded<S> {}
+// SAFETY: the state is reached under the lock; what stands beside is `Sync` itself.
+unsafe impl<S: Send, B: Sync> Sync for Guarded<S, B> {}
 // SAFETY: the state goes with the whole, and is `Send`; nobody holds the lock of what is moved.
-unsafe impl<S: Send> Send for Guarded<S> {}
+unsafe impl<S: Send, B: Send> Send for Guarded<S, B> {}
 
 impl<S> Guarded<S> {
     const_fn! {
         pub(crate) const fn new(state: S) -> Guarded<S> {
-            Guarded { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
+            Guarded { lock: BiasedLock::new(), state: UnsafeCell::new(state), beside: () }
         }
+    }
+}
+
+impl<S, B> Guarded<S, B> {
+    pub(crate) fn with(state: S, beside: B) -> Guarded<S, B> {
+        Guarded { lock: BiasedLock::new(), state: UnsafeCell::new(state), beside }
     }
 
     /// Runs `f` under the lock.

@@ -7,9 +7,9 @@
 //! and a new pattern is one file.
 //!
 //! In the forms `closure` and `future` nothing is said about where a task runs. In `placed-closure`
-//! those of Myriad begin in as many blocks as there are workers. The time is from the first spawn until the root has the
-//! last result. A task that has a result sends it to the root, which adds up all of them: the
-//! answer.
+//! those of Myriad begin in as many blocks as there are workers. The time is from the first spawn
+//! until the root has the last result. A task that has a result sends it to the root, which adds up
+//! all of them: the answer.
 
 use std::time::Duration;
 

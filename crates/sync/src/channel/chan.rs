@@ -35,11 +35,14 @@ use myriad_core::engine::wait::{Caller, InHand, MultiWait, Waiter};
 mod lend;
 mod state;
 
-#[repr(C)]
 pub(super) struct Chan<T> {
-    state: Guarded<ChanState<T>>,
-    /// Who keeps the channel's memory: see [`super::ends`].
-    pub(super) holders: AtomicU32,
+    state: Guarded<ChanState<T>, Counts>,
+}
+
+/// See [`super::ends`].
+struct Counts {
+    /// Who keeps the channel's memory.
+    holders: AtomicU32,
     senders: AtomicU32,
     receivers: AtomicU32,
 }
@@ -54,21 +57,27 @@ pub(super) struct ChanState<T> {
     fast_room: usize,
     waiting_receivers: List<T>,
     waiting_senders: List<T>,
-    /// Those who wait for the close; their slots stay empty.
-    close_waiters: List<T>,
+    /// What few channels need, since they first did.
+    seldom: Option<Box<Seldom<T>>>,
     /// What is not as most often, bit by bit ([`lend`] has them): so the short paths ask for all of
     /// it at once.
     slow_flags: u8,
     when_full: WhenFull,
-    looks: Looks,
     /// See [`version`](Self::version).
-    changes: usize,
-    /// Since the first peek.
-    lent: Option<Box<Lent<T>>>,
+    changes: u32,
     buffer: Ring<T>,
 }
 
-const _: () = assert!(cfg!(loom) || size_of::<Chan<u64>>() == 128 || size_of::<usize>() != 8);
+/// Apart, so that a channel takes 104 bytes and not 128: a task that waits often has a channel of
+/// its own.
+struct Seldom<T> {
+    lent: Lent<T>,
+    /// Those who wait for the close; their slots stay empty.
+    close_waiters: List<T>,
+    looks: Looks,
+}
+
+const _: () = assert!(cfg!(loom) || size_of::<Chan<u64>>() == 104 || size_of::<usize>() != 8);
 
 /// What a send does at a full buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,24 +120,20 @@ pub(super) enum Waited {
 
 impl<T> Chan<T> {
     pub(super) fn new(limit: usize, when_full: WhenFull) -> Chan<T> {
-        Chan {
-            holders: AtomicU32::new(2),
-            senders: AtomicU32::new(FIRST),
-            receivers: AtomicU32::new(FIRST),
-            state: Guarded::new(ChanState {
-                limit,
-                fast_room: 0,
-                waiting_receivers: List::new(),
-                waiting_senders: List::new(),
-                close_waiters: List::new(),
-                slow_flags: 0,
-                when_full,
-                looks: Looks::new(),
-                changes: 0,
-                lent: None,
-                buffer: Ring::new(),
-            }),
-        }
+        let state = ChanState {
+            limit,
+            fast_room: 0,
+            waiting_receivers: List::new(),
+            waiting_senders: List::new(),
+            seldom: None,
+            slow_flags: 0,
+            when_full,
+            changes: 0,
+            buffer: Ring::new(),
+        };
+        let counts =
+            Counts { holders: AtomicU32::new(2), senders: AtomicU32::new(FIRST), receivers: AtomicU32::new(FIRST) };
+        Chan { state: Guarded::with(state, counts) }
     }
 
     /// Locks the channel. Until it is dropped no user code runs: no message is dropped, no waker
@@ -179,9 +184,14 @@ impl<T> Chan<T> {
     /// How many ends a side has: see [`super::ends`], also for what else stands in the word.
     pub(super) fn count(&self, of: Side) -> &AtomicU32 {
         match of {
-            Side::Send => &self.senders,
-            Side::Receive => &self.receivers,
+            Side::Send => &self.state.beside.senders,
+            Side::Receive => &self.state.beside.receivers,
         }
+    }
+
+    /// How many keep the channel's memory: see [`super::ends`].
+    pub(super) fn holders(&self) -> &AtomicU32 {
+        &self.state.beside.holders
     }
 
     /// Takes the entry of a wait that is given up out of its list, if it is still in it. The waiter

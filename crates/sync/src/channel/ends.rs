@@ -67,7 +67,7 @@ impl<T> Share<T> {
         // Relaxed: as in `share`; nobody looks for the mark but the ends that go, of which this is
         // none.
         self.chan().count(of).fetch_or(WEAK, Relaxed);
-        self.chan().holders.fetch_add(1, Relaxed);
+        self.chan().holders().fetch_add(1, Relaxed);
         WeakShare(self.0)
     }
 
@@ -102,7 +102,7 @@ impl<T> Share<T> {
         let mut unread = None;
         // Acquire: pairs with the other holders' release below. They have left for good: nothing to
         // close.
-        if chan.holders.load(ord(Acquire, "left-load")) != 1 {
+        if chan.holders().load(ord(Acquire, "left-load")) != 1 {
             match of {
                 Side::Send => _ = chan.close(),
                 Side::Receive => unread = Some(chan.close_and(ChanState::drain).1),
@@ -123,7 +123,7 @@ impl<T> Share<T> {
 #[inline(always)]
 unsafe fn release<T>(chan: NonNull<Chan<T>>) -> Option<Messages<T>> {
     // SAFETY: the channel was held until now (this function's contract), so it is alive.
-    let holders = unsafe { &chan.as_ref().holders };
+    let holders = unsafe { chan.as_ref().holders() };
     // AcqRel: what the others did comes before the last one's free.
     if holders.load(ord(Acquire, "left-load")) == 1 || holders.fetch_sub(1, ord(AcqRel, "left-swap")) == 1 {
         // SAFETY: this was the last holder: the channel is ours alone, in the box that `new` has
@@ -169,7 +169,7 @@ impl<T> WeakShare<T> {
 impl<T> Clone for WeakShare<T> {
     fn clone(&self) -> Self {
         // Relaxed: as any reference count.
-        if self.chan().holders.fetch_add(1, Relaxed) > MOST {
+        if self.chan().holders().fetch_add(1, Relaxed) > MOST {
             too_many();
         }
         WeakShare(self.0)

@@ -184,7 +184,7 @@ impl Table {
     /// As [`find`](Self::find) tells it.
     #[cfg(all(test, loom))]
     pub(crate) fn version(&self) -> u64 {
-        self.state.first()
+        self.state.with(|state| state.version)
     }
 
     /// Gives tickets for the oldest fresh tasks. False: these were the last. `delivered`: the

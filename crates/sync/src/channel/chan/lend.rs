@@ -43,6 +43,10 @@ pub(super) struct Lent<T> {
 const _: () = crate::values::no_drop_glue::<Lent<String>>();
 
 impl<T> Lent<T> {
+    pub(super) fn new() -> Lent<T> {
+        Lent { behind: Ring::new(), returned: 0, drop_on_return: false }
+    }
+
     /// How many messages the channel holds.
     fn len(&self) -> usize {
         self.behind.len() + usize::from(!self.drop_on_return)
@@ -91,10 +95,10 @@ impl<T> ChanState<T> {
 
     /// The loan, if the first message is lent.
     fn loan(&self) -> Option<&Lent<T>> {
-        if self.is_lent() { self.lent.as_deref() } else { None }
+        self.seldom.as_deref().filter(|_| self.is_lent()).map(|seldom| &seldom.lent)
     }
     fn loan_mut(&mut self) -> Option<&mut Lent<T>> {
-        if self.is_lent() { self.lent.as_deref_mut() } else { None }
+        if self.is_lent() { Some(&mut self.seldom().lent) } else { None }
     }
 
     /// No sends any more. True: it was open.
@@ -106,8 +110,8 @@ impl<T> ChanState<T> {
 
     /// Where the messages are, but for one that is lent.
     pub(super) fn buffered(&mut self) -> &mut Ring<T> {
-        match &mut self.lent {
-            Some(lent) if self.slow_flags & LENT != 0 => &mut lent.behind,
+        match &mut self.seldom {
+            Some(seldom) if self.slow_flags & LENT != 0 => &mut seldom.lent.behind,
             _ => &mut self.buffer,
         }
     }
@@ -162,10 +166,9 @@ impl<T> ChanState<T> {
     /// The first message is not here any more, and comes back.
     fn lend(&mut self) {
         debug_assert!(!self.is_lent());
-        let lent =
-            self.lent.get_or_insert_with(|| Box::new(Lent { behind: Ring::new(), returned: 0, drop_on_return: false }));
-        std::mem::swap(&mut lent.behind, &mut self.buffer);
-        self.buffer.count_on_from(&lent.behind);
+        let buffer = std::mem::replace(&mut self.buffer, Ring::new());
+        self.buffer.count_on_from(&buffer);
+        self.seldom().lent.behind = buffer;
         self.slow_flags |= LENT;
         self.fast_room = 0;
     }

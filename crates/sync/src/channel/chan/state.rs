@@ -1,8 +1,8 @@
 //! Operations on a channel's state, under its lock: sending, receiving, waiting. The invariants are
 //! those of [`super`].
 
-use super::lend::LENT;
-use super::{ChanState, Look, Received, Sent, Side, WhenFull};
+use super::lend::{LENT, Lent};
+use super::{ChanState, List, Look, Looks, Received, Seldom, Sent, Side, WhenFull};
 use crate::channel::entry::{CLOSED, ClaimWith, DONE, Entry, LINKED, PEEKS};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
@@ -13,7 +13,16 @@ use std::mem::ManuallyDrop;
 
 impl<T> ChanState<T> {
     pub(super) fn nobody_waits(&self) -> bool {
-        self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.close_waiters.is_empty()
+        self.waiting_receivers.is_empty()
+            && self.waiting_senders.is_empty()
+            && self.seldom.as_ref().is_none_or(|seldom| seldom.close_waiters.is_empty())
+    }
+
+    /// What few channels need; this one from now on.
+    pub(super) fn seldom(&mut self) -> &mut Seldom<T> {
+        self.seldom.get_or_insert_with(|| {
+            Box::new(Seldom { lent: Lent::new(), close_waiters: List::new(), looks: Looks::new() })
+        })
     }
 
     /// Begins to wait for the close, or waits on with another waiter; true: it is closed. The
@@ -31,7 +40,7 @@ impl<T> ChanState<T> {
         unsafe {
             match waiter.take() {
                 Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_waiter(new)),
-                Some(new) => self.close_waiters.push(entry, new),
+                Some(new) => self.seldom().close_waiters.push(entry, new),
                 None => {}
             }
         }
@@ -46,7 +55,7 @@ impl<T> ChanState<T> {
     pub(in crate::channel) unsafe fn leave_closed(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
         // SAFETY: `entry` is live, and in no list but `close_waiters` (this function's contract):
         // linked, it is in that, and stays so under the lock.
-        unsafe { ((*entry).state() == LINKED).then(|| self.close_waiters.remove(entry)) }
+        unsafe { ((*entry).state() == LINKED).then(|| self.seldom().close_waiters.remove(entry)) }
     }
 
     /// Sends, and if the buffer is full takes its oldest message out for that.
@@ -96,7 +105,10 @@ impl<T> ChanState<T> {
                 // What is lent may come back to a receiver.
                 let first = if self.is_lent() { None } else { self.waiting_receivers.claim_first() };
                 let next = first.or_else(|| self.waiting_senders.claim_first());
-                let next = next.or_else(|| if on("close-untold") { None } else { self.close_waiters.claim_first() });
+                let next = next.or_else(|| {
+                    let seldom = self.seldom.as_mut().filter(|_| !on("close-untold"));
+                    seldom.and_then(|seldom| seldom.close_waiters.claim_first())
+                });
                 let Some((entry, waiter)) = next else { return };
                 Entry::end(entry, CLOSED);
                 woken.push(waiter);
@@ -159,7 +171,7 @@ impl<T> ChanState<T> {
     /// What was found to be impossible: is it to be tried once more, after a pause, before the
     /// caller waits? (Not at a rendezvous, where one has to stand in line for the other.)
     pub(in crate::channel) fn looks_again(&mut self, look: &mut Look, of: Side) -> bool {
-        self.limit > 0 && look.goes_on(&mut self.looks, of)
+        self.limit > 0 && look.goes_on(&mut self.seldom().looks, of)
     }
 
     /// Before another try: takes note of what has become possible in the pause.
@@ -173,7 +185,7 @@ impl<T> ChanState<T> {
             Side::Send => (buffered, room),
             Side::Receive => (0, buffered),
         };
-        look.found(&mut self.looks, of, possible);
+        look.found(&mut self.seldom().looks, of, possible);
         self.buffer.prefetch(begin, possible);
     }
 
@@ -293,7 +305,7 @@ impl<T> ChanState<T> {
                 Side::Receive => self.waiting_receivers.push(entry, waiter),
             }
         }
-        self.changes = self.changes.wrapping_add(usize::from(!on("waits-not-counted")));
+        self.changes = self.changes.wrapping_add(u32::from(!on("waits-not-counted")));
     }
 
     /// A number that only grows (and wraps), for a select that looks twice: an arm that was not
@@ -304,7 +316,7 @@ impl<T> ChanState<T> {
     /// a rendezvous; a message comes back; a loan ends. (Once closed an arm is ready for good.)
     pub(in crate::channel) fn version(&self) -> u64 {
         let taken = if on("taken-not-counted") { 0 } else { self.buffer.taken() };
-        taken.wrapping_add(self.changes) as u64
+        taken.wrapping_add(self.changes as usize) as u64
     }
 
     /// A message is in front of all others again: the ring counts that down by one.
