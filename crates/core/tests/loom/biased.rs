@@ -209,12 +209,13 @@ fn revoke_all_seen_by_a_third() {
 fn bias_while_swept() {
     let w = World::new(1, 0);
     w.unbias(1);
+    // Alone yet, the owner leases the lock, so that it is biased at the next count.
+    w.count(1, 1);
+    // SAFETY: this thread plays that worker, and is in no lock.
+    unsafe { find(1).end_turn() };
     third_party(
         &w,
         |w| {
-            w.count(1, 1);
-            // SAFETY: this thread plays that worker, and is in no lock.
-            unsafe { find(1).end_turn() };
             w.count(1, 1);
             w.count(1, 1);
         },
