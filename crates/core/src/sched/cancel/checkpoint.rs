@@ -24,6 +24,9 @@ use myriad_base::sys::say::say;
 // Not through `sys`: nothing of a protocol.
 use std::sync::atomic::AtomicBool;
 
+/// Without one of these no cancellation is meant.
+const CANCEL_FLAGS: u8 = TaskFlags::CANCELLED | TaskFlags::SCOPE_CANCELLED;
+
 /// A task that is set aside: its position names the node of its wait. Who has this is the task
 /// itself, when it goes on.
 #[derive(Debug)]
@@ -378,11 +381,12 @@ pub(super) fn nothing_unwinds() -> bool {
     true
 }
 
-/// A blocking point without a wait: unwinds if the running task is cancelled.
+/// A blocking point without a wait: unwinds if the running task is cancelled. (So what only a wait
+/// makes known, as that a task runs on top of another one, is not looked at.)
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
     let task = w.runs_here();
-    if task.header().has_flags(TaskFlags::SLOW_PATH) {
+    if task.header().has_flags(CANCEL_FLAGS | TaskFlags::UNLISTED) {
         check_slow(task);
     }
 }
@@ -390,15 +394,17 @@ pub(crate) fn check(w: &Worker) {
 /// Is the running task cancelled?
 #[inline(always)]
 pub(crate) fn is_cancelled(task: RunsHere<'_>) -> bool {
-    task.header().has_flags(TaskFlags::CANCELLED | TaskFlags::SCOPE_CANCELLED)
-        && cancel_scope::is_cancelled(cancel_scope::Key::of(task.header()))
+    task.header().has_flags(CANCEL_FLAGS) && cancel_scope::is_cancelled(cancel_scope::Key::of(task.header()))
 }
 
 #[cold]
 #[inline(never)]
 fn check_slow(task: RunsHere<'_>) {
     scoped_tasks::check_scope(task);
-    if must_end(task.header(), worker::current().is_some_and(|w| w.are_fibers())) {
+    // (A task in a frame comes here at each of its checks.)
+    if task.header().has_flags(CANCEL_FLAGS)
+        && must_end(task.header(), worker::current().is_some_and(|w| w.are_fibers()))
+    {
         unwind_cancelled();
     }
 }
