@@ -106,6 +106,10 @@ impl Look {
         self.phase == Phase::On
     }
 
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
     /// Under the lock, when what its thread wants is not possible: is it to look again?
     pub(super) fn goes_on(&mut self, looks: &mut Looks, of: Side) -> bool {
         match self.phase {

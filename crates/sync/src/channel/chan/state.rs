@@ -171,7 +171,8 @@ impl<T> ChanState<T> {
     /// What was found to be impossible: is it to be tried once more, after a pause, before the
     /// caller waits? (Not at a rendezvous, where one has to stand in line for the other.)
     pub(in crate::channel) fn looks_again(&mut self, look: &mut Look, of: Side) -> bool {
-        self.limit > 0 && look.goes_on(&mut self.seldom().looks, of)
+        // (The notes are made for threads that look only.)
+        self.limit > 0 && !look.is_over() && look.goes_on(&mut self.seldom().looks, of)
     }
 
     /// Before another try: takes note of what has become possible in the pause.
