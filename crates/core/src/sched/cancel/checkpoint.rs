@@ -11,7 +11,7 @@ use super::scoped_tasks::{self, ScopedTasks};
 use super::{Cancelled, cancel_scope, request};
 use crate::queue::parked::Parked;
 use crate::record::current::{CurrentTask, RunsHere};
-use crate::record::header::{Header, TaskFlags};
+use crate::record::header::{Header, Kind, TaskFlags};
 use crate::record::position;
 use crate::record::position::Position;
 use crate::record::task::TaskRef;
@@ -386,7 +386,11 @@ pub(super) fn nothing_unwinds() -> bool {
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
     let task = w.runs_here();
-    if task.header().has_flags(CANCEL_FLAGS | TaskFlags::UNLISTED) {
+    let header = task.header();
+    // (A task in a frame comes by at each of its checks; only one of a scope has a scope to ask.)
+    if header.has_flags(CANCEL_FLAGS | TaskFlags::UNLISTED)
+        && (header.has_flags(CANCEL_FLAGS) || header.kind().has(Kind::SCOPED))
+    {
         check_slow(task);
     }
 }
@@ -401,7 +405,6 @@ pub(crate) fn is_cancelled(task: RunsHere<'_>) -> bool {
 #[inline(never)]
 fn check_slow(task: RunsHere<'_>) {
     scoped_tasks::check_scope(task);
-    // (A task in a frame comes here at each of its checks.)
     if task.header().has_flags(CANCEL_FLAGS)
         && must_end(task.header(), worker::current().is_some_and(|w| w.are_fibers()))
     {
