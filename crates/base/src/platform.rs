@@ -9,8 +9,8 @@ use std::fmt;
 
 pub use crate::sys::map::GuardKind;
 
-/// What the engine found on this machine. [`Display`](fmt::Display) makes a block of lines for
-/// people.
+/// What the engine found on this machine: what [`platform()`] returns. [`Display`](fmt::Display)
+/// makes a block of lines for people.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Platform {

@@ -81,6 +81,7 @@ pub use myriad_core::{
     compute, compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
     try_scope, yield_now,
 };
+#[doc(inline)]
 pub use myriad_par as par;
 pub use myriad_sync::{channel, select, select_async};
 
@@ -88,13 +89,42 @@ pub use myriad_sync::{channel, select, select_async};
 ///
 /// What of std's works with them is here too, so that `use std::sync::…` can become
 /// `use myriad::sync::…`.
+///
+/// # Examples
+/// ```
+/// use myriad::sync::{Arc, Mutex};
+/// let total = Arc::new(Mutex::new(0));
+/// let tasks: Vec<_> = (1..=4)
+///     .map(|n| {
+///         let total = total.clone();
+///         myriad::spawn(move || *total.lock().unwrap() += n) // the task waits, its worker does not
+///     })
+///     .collect();
+/// tasks.into_iter().for_each(|task| task.join().unwrap());
+/// assert_eq!(*total.lock().unwrap(), 10);
+/// ```
 pub mod sync {
     pub use myriad_sync::lock::*;
     pub use myriad_sync::shared::{Map, Pool, Pooled};
     pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak, atomic};
 }
 
-/// Tasks: names, and what there is beside [`spawn`].
+/// Tasks: what there is beside [`spawn`]. Builders, sets, groups, priorities, places, task-locals.
+///
+/// # Examples
+/// ```
+/// use myriad::task::{Builder, JoinSet, map_concurrent};
+///
+/// // A task with a name, which errors and reports contain.
+/// let named = Builder::new().name("parser").spawn(|| "7".parse::<u32>());
+/// assert_eq!(named.join().unwrap(), Ok(7));
+///
+/// // Results in the order in which they come, and in the order of the items.
+/// let mut set = JoinSet::new();
+/// (1..=3).for_each(|n| _ = set.spawn(move || n * n));
+/// assert_eq!(set.map(Result::unwrap).sum::<u32>(), 14);
+/// assert_eq!(map_concurrent(2, 1..=3, |n| n * n), [1, 4, 9]);
+/// ```
 pub mod task {
     pub use myriad_core::task::{
         AccessError, Bound, Builder, Canceller, GangError, Group, Local, LocalKey, Place, Priority, ScopedValue, Task,
@@ -107,6 +137,7 @@ pub mod task {
 }
 
 /// A scheduler of one's own: the interface by which a program decides what a worker runs next.
+/// Example: [`Scheduler`](scheduler::Scheduler).
 ///
 /// [`Scheduler`](scheduler::Scheduler) has the two methods, and says when they are called and what
 /// they may do; [`Builder::scheduler`] chooses one, [`task::Builder::property`] gives a task what
@@ -115,7 +146,17 @@ pub mod scheduler {
     pub use myriad_core::scheduler::{Cause, Distance, PoolInfo, ReadyTask, Scheduler, Topology, Turn, set_property};
 }
 
-/// Time: sleeping, instants.
+/// Time: sleeping, instants, time limits.
+///
+/// # Examples
+/// ```
+/// use myriad::time::{now, sleep, timeout};
+/// use std::time::Duration;
+/// let start = now();
+/// sleep(Duration::from_millis(1));
+/// assert!(now() - start >= Duration::from_millis(1));
+/// assert!(timeout(Duration::from_millis(1), || sleep(Duration::from_secs(3600))).is_err());
+/// ```
 pub mod time {
     pub use myriad_core::time::{
         Elapsed, Instant, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,

@@ -248,6 +248,16 @@ impl<T> JoinSet<T> {
     }
 
     /// Lets all tasks go: they run on, and their results are dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// let (done, ends) = myriad::channel::unbounded();
+    /// let mut set = myriad::task::JoinSet::new();
+    /// set.spawn(move || done.send("ran on").unwrap());
+    /// set.detach_all();
+    /// drop(set); // would have cancelled it
+    /// assert_eq!(ends.recv(), Ok("ran on"));
+    /// ```
     pub fn detach_all(&mut self) {
         // (The old table last: with a handle its task's result is dropped, which is user code.)
         let tasks = std::mem::replace(&mut self.tasks, Slots::new());

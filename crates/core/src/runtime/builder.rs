@@ -173,6 +173,16 @@ impl Builder {
     /// of two, a fiber to four pages if these are large. Only what is touched becomes memory. A
     /// task has at least half of a fiber, less a guard page (of a thread a quarter), because it may
     /// run on top of another that waits for it.
+    ///
+    /// # Examples
+    /// ```
+    /// fn deep(n: u32) -> u32 {
+    ///     if n == 0 { 0 } else { 1 + std::hint::black_box(deep)(n - 1) }
+    /// }
+    /// let rt = myriad::Builder::new().stack_size(16 << 20).build()?;
+    /// assert_eq!(rt.run(|| deep(20_000)), 20_000);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[doc(alias = "thread_stack_size")]
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
@@ -182,6 +192,23 @@ impl Builder {
     /// At most so many stacks for each worker, that is, so many blocked closures; one more that
     /// would block panics instead, with a message. At least 2: one to run on, one that waits.
     /// `MYRIAD_MAX_STACKS` can lower it from outside.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::task::JoinSet;
+    /// let rt = myriad::Builder::new().workers(1).max_stacks(2).build()?;
+    /// let (_tx, rx) = myriad::channel::bounded::<u32>(1);
+    /// let error = rt.run(|| {
+    ///     let mut set = JoinSet::new();
+    ///     for _ in 0..9 {
+    ///         let rx = rx.clone();
+    ///         set.spawn(move || rx.recv()); // the second one that waits has no stack
+    ///     }
+    ///     set.join_next().unwrap().unwrap_err() // this one waits, too
+    /// });
+    /// assert!(error.to_string().contains("max_stacks"), "{error}");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn max_stacks(mut self, n: usize) -> Builder {
         self.max_stacks = n;
         self
@@ -257,12 +284,20 @@ impl Builder {
 
     /// May each worker have a core of its own? (Default: yes, if there are as many workers as
     /// cores.) Unpinned, the kernel at times puts a woken worker on a busy core, for milliseconds.
+    ///
+    /// # Examples
+    /// ```
+    /// // Other programs want the same cores.
+    /// let rt = myriad::Builder::new().pin_workers(false).build()?;
+    /// assert_eq!(rt.run(|| 6 * 7), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn pin_workers(mut self, yes: bool) -> Builder {
         self.pin = yes;
         self
     }
 
-    /// What becomes of the panic of a detached task.
+    /// What becomes of the panic of a detached task. Example: [`Unhandled`].
     pub fn on_unhandled_panic(mut self, what: Unhandled) -> Builder {
         self.unhandled = what;
         self
@@ -289,7 +324,8 @@ impl Builder {
     }
 
     /// Who is told when a worker has been stuck for a while: by default nobody, or, if
-    /// `MYRIAD_STUCK_MS` is set, the standard error, after so many milliseconds.
+    /// `MYRIAD_STUCK_MS` is set, the standard error, after so many milliseconds. See
+    /// [`OnStuck`], and the example of [`Stuck`](crate::Stuck).
     pub fn on_stuck(mut self, what: OnStuck) -> Builder {
         self.stuck = Some(what);
         self
@@ -372,6 +408,18 @@ impl Builder {
     /// not: it sees which workers are stuck and sends help, and a
     /// [`shutdown`](Runtime::shutdown) has the patience that it was given. Threads that are
     /// outside of the runtime have real time too.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let rt = myriad::Builder::new().workers(1).manual_clock().build()?;
+    /// let day = Duration::from_secs(24 * 60 * 60);
+    /// let noon = rt.now() + day;
+    /// let task = rt.spawn(move || myriad::time::sleep_until(noon));
+    /// rt.advance(day); // takes no time
+    /// task.join().unwrap();
+    /// # std::io::Result::Ok(())
+    /// ```
     #[doc(alias = "pause")]
     #[doc(alias = "test_util")]
     #[doc(alias = "start_paused")]
@@ -405,6 +453,13 @@ impl Builder {
     /// # Errors
     /// As [`build`](Self::build); `AlreadyExists` if the global runtime runs already: install it
     /// before the first use.
+    ///
+    /// # Examples
+    /// ```
+    /// myriad::Builder::new().workers(2).name("compute").install()?;
+    /// assert_eq!(myriad::run(|| myriad::spawn(|| 6 * 7).join().unwrap()), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[doc(alias = "build_global")]
     pub fn install(self) -> io::Result<()> {
         global::install(self)

@@ -104,6 +104,17 @@ impl<I: Index> Loop<I> {
     ///
     /// # Panics
     /// If it is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::par::{Loop, Schedule};
+    /// let (tx, rx) = myriad::channel::bounded(8);
+    /// // Ten bodies wait at a time, on any number of workers.
+    /// Loop::new(0..11).schedule(Schedule::Greedy).tasks(11).run(|i| match i {
+    ///     10 => (0..10).for_each(|n| tx.send(n).unwrap()),
+    ///     _ => _ = rx.recv().unwrap(),
+    /// });
+    /// ```
     #[track_caller]
     pub fn tasks(mut self, tasks: usize) -> Self {
         self.tasks = Some(NonZero::new(tasks).expect("a loop has at least 1 task, not 0").get());

@@ -1,4 +1,4 @@
-//! Sorting in parallel: std's names, as functions of a slice.
+//! Sorting in parallel: std's names, as functions of a slice. Example: [`sort`].
 //!
 //! | | stable | memory | elements | |
 //! |---|---|---|---|---|

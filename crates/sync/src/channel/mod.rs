@@ -74,6 +74,16 @@ pub use weak::{WeakReceiver, WeakSender};
 ///
 /// A capacity of 0 makes a [`rendezvous`]; memory is taken as messages come, so a huge capacity (up
 /// to `usize::MAX`, which is as good as [`unbounded`]) costs nothing before it is used.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::bounded(2);
+/// tx.send(1).unwrap();
+/// tx.send(2).unwrap();
+/// assert!(tx.try_send(3).is_err(), "it is full: `send` would wait");
+/// drop(tx);
+/// assert_eq!(rx.iter().collect::<Vec<_>>(), [1, 2]);
+/// ```
 #[doc(alias = "mpsc")]
 #[doc(alias = "mpmc")]
 #[doc(alias = "chan")]
@@ -85,6 +95,13 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 /// A channel that holds any number of messages: sending never waits.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::unbounded();
+/// (0..1000).for_each(|n| tx.send(n).unwrap());
+/// assert_eq!((rx.recv(), rx.len()), (Ok(0), 999));
+/// ```
 #[doc(alias = "mpsc")]
 #[doc(alias = "mpmc")]
 #[doc(alias = "chan")]
@@ -96,6 +113,15 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 /// A channel that holds no message: each send waits for a receive, and the other way round.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::rendezvous();
+/// assert!(tx.try_send(1).is_err(), "nobody receives");
+/// let task = myriad::spawn(move || rx.recv());
+/// tx.send(2).unwrap(); // waits for the receive
+/// assert_eq!(task.join().unwrap(), Ok(2));
+/// ```
 #[doc(alias = "mpsc")]
 #[doc(alias = "chan")]
 #[doc(alias = "zero_capacity")]

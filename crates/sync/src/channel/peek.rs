@@ -291,11 +291,19 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// The channel is closed, and nothing is left in it.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = myriad::channel::bounded(1);
+    /// myriad::spawn(move || tx.send(1));
+    /// rx.wait_ready().unwrap();
+    /// assert_eq!(rx.len(), 1, "it is still there");
+    /// ```
     pub fn wait_ready(&self) -> Result<(), RecvError> {
         self.peek_with(|_| ())
     }
 
-    /// The same, for at most `timeout`.
+    /// As [`wait_ready`](Self::wait_ready), for at most `timeout`.
     ///
     /// # Errors
     /// The time has passed; or the channel is closed and nothing is left in it.

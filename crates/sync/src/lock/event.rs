@@ -54,6 +54,14 @@ impl Event {
     }
     const_fn! {
         /// An event that lets one go on each time it is set. It is not set.
+        ///
+        /// # Examples
+        /// ```
+        /// let turn = myriad::sync::Event::auto_reset();
+        /// turn.set();
+        /// turn.wait(); // takes the one that was kept
+        /// assert!(!turn.try_wait(), "for one only");
+        /// ```
         pub const fn auto_reset() -> Event {
             Event { inner: Awaited::new(EventState { set: false, auto: true }) }
         }

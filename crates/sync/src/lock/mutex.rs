@@ -228,6 +228,19 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// The value is in order again.
+    ///
+    /// # Examples
+    /// ```
+    /// let number = myriad::sync::Mutex::new(-1);
+    /// let broke = std::panic::catch_unwind(|| {
+    ///     let _guard = number.lock();
+    ///     panic!("half done");
+    /// });
+    /// assert!(broke.is_err() && number.lock().is_err());
+    /// *number.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = 0;
+    /// number.clear_poison();
+    /// assert_eq!(*number.lock().unwrap(), 0);
+    /// ```
     pub fn clear_poison(&self) {
         self.raw.poisoned.store(false, Relaxed);
     }
@@ -236,6 +249,13 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     /// A holder has panicked; the reference is in the error.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut number = myriad::sync::Mutex::new(1);
+    /// *number.get_mut().unwrap() += 1;
+    /// assert_eq!(number.into_inner().unwrap(), 2);
+    /// ```
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         told(&self.raw.poisoned, self.value.get_mut())
     }
@@ -249,6 +269,16 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Panics
     /// If it is not locked.
+    ///
+    /// # Examples
+    /// ```
+    /// let number = myriad::sync::Mutex::new(0);
+    /// std::mem::forget(number.lock());
+    /// assert!(number.try_lock().is_err());
+    /// // SAFETY: the guard was forgotten, and nothing of it is in use.
+    /// unsafe { number.force_unlock() };
+    /// assert!(number.try_lock().is_ok());
+    /// ```
     #[track_caller]
     pub unsafe fn force_unlock(&self) {
         assert!(
@@ -292,6 +322,15 @@ impl<T: ?Sized, O: Deref<Target = Mutex<T>>> MutexGuard<'_, T, O> {
     ///
     /// # Panics
     /// If `part` does; the lock is given back then, and poisoned.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::{Mutex, MutexGuard};
+    /// let words = Mutex::new(vec!["one", "two"]);
+    /// *MutexGuard::map(words.lock().unwrap(), |words| &mut words[0]) = "three";
+    /// assert!(MutexGuard::filter_map(words.lock().unwrap(), |words| words.get_mut(7)).is_err());
+    /// assert_eq!(words.into_inner().unwrap(), ["three", "two"]);
+    /// ```
     pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&mut T) -> &mut U) -> MappedGuard<Self, U> {
         whole(MappedGuard::unique(this, |value| Some(part(value))))
     }

@@ -141,6 +141,16 @@ impl Once {
     /// # Panics
     /// If `f` does. If it is called inside itself. If it must wait and there is no memory for a
     /// stack.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::Once;
+    /// let once = Once::new();
+    /// let first = std::panic::catch_unwind(|| once.call_once(|| panic!("the disk is full")));
+    /// assert!(first.is_err());
+    /// once.call_once_force(|state| assert!(state.is_poisoned()));
+    /// once.wait(); // it is done
+    /// ```
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
@@ -206,7 +216,7 @@ impl Once {
         }
     }
 
-    /// The same, also if a try has panicked: until another one succeeds.
+    /// As [`wait`](Self::wait), also if a try has panicked: until another one succeeds.
     pub fn wait_force(&self) {
         if !self.is_completed() {
             self.only_wait(true, None);

@@ -134,6 +134,13 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
     }
 
     /// Calls `f` with the value that is bound around the caller, or with the default.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::task::ScopedValue;
+    /// static WORDS: ScopedValue<Vec<&str>> = ScopedValue::new(Vec::new());
+    /// assert_eq!(WORDS.with_value(vec!["a", "b"], || WORDS.with(Vec::len)), 2);
+    /// ```
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         let context = find();
         if context.is_null() {

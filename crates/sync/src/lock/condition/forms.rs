@@ -26,6 +26,22 @@ macro_rules! waits {
             ///
             /// # Panics
             /// If there is no memory for a stack.
+            ///
+            /// # Examples
+            /// ```
+            /// use myriad::sync::{Arc, Condition};
+            /// let start = Arc::new(Condition::new());
+            /// let tasks = [false, true].map(|first| {
+            ///     let start = start.clone();
+            ///     myriad::spawn(move || if first { start.first().wait() } else { start.wait() })
+            /// });
+            /// let mut told = 0;
+            /// while told < 2 {
+            ///     told += start.notify_all("go"); // those that wait already
+            ///     myriad::yield_now();
+            /// }
+            /// assert!(tasks.into_iter().all(|task| task.join().unwrap() == "go"));
+            /// ```
             pub fn wait(&self) -> T {
                 let $condition = self;
                 notified($get.wait_plain($first, None))
