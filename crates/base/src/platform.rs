@@ -49,8 +49,8 @@ pub struct Platform {
     pub max_threads: Option<usize>,
 }
 
-/// Looks. Decides how fences and guards work in this process, if that is not decided yet; some 0.3
-/// ms.
+/// What the engine finds on this machine. The first call decides how fences and guards work in this
+/// process, if nothing has done so before, and takes some 0.3 ms.
 ///
 /// # Examples
 /// ```

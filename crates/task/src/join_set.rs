@@ -12,7 +12,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Tasks that end in any order. Dropping the set cancels those that are left, and waits for none.
+/// Tasks that end in any order. Dropping the set cancels the remaining tasks, without waiting for
+/// them.
 ///
 /// # Examples
 /// ```
@@ -147,7 +148,8 @@ impl<T> JoinSet<T> {
         Some(block_on(poll_fn(|cx| self.poll_next(cx))))
     }
 
-    /// The same as a future, which may be dropped at any time: no result is lost.
+    /// As [`join_next`](Self::join_next), as a future, which may be dropped at any time: no result
+    /// is lost.
     ///
     /// # Examples
     /// ```

@@ -70,7 +70,7 @@ fn drop_each<R>(results: impl Iterator<Item = UserValue<R>>) {
     results.for_each(|result| unwind::drop_quietly(result.give()));
 }
 
-/// The same, but the caller gets each result as it comes.
+/// As [`map_concurrent`], but the caller gets each result as it comes.
 ///
 /// # Blocking
 /// As [`map_concurrent`].

@@ -146,8 +146,9 @@ impl Builder {
     ///
     /// [`spawn_on`](crate::spawn_on) and [`Handle::pool`](crate::Handle::pool) start tasks there;
     /// what these spawn stays there. No worker does work of another pool. So tasks of a pool
-    /// `interactive` find its workers free, whatever the main ones are busy with: the system has to
-    /// share out the cores, and wakes who has slept before who computes.
+    /// `interactive` find its workers free, whatever the main ones are busy with. If all processors
+    /// are busy, the kernel decides when the pool's thread runs: most often at once, at times after
+    /// a time slice of some milliseconds.
     ///
     /// All other settings hold for each pool, but the cores of one's own (see
     /// [`pin_workers`](Self::pin_workers)), which only main workers have.
@@ -225,14 +226,14 @@ impl Builder {
     /// mode those of tasks that wait. Spares have the numbers from [`workers`](Self::workers) on.
     /// Instead of [`name`](Self::name).
     ///
-    /// A name with a zero byte is none, and neither is a panic: the thread is called as without
-    /// this. It is called by whoever needs the thread, and what it waits for holds that one up: a
-    /// worker on which a task is about to wait. (A spare waits a second for its name, and is then
-    /// called as without this.) Like a [hook](Self::on_thread_start) it is no task.
+    /// If the function panics or returns a name with a NUL byte, the thread has its usual name. The
+    /// function is called where the thread is needed, so if the function waits, a worker on which a
+    /// task is about to wait is held up. (A spare worker waits a second, and then has its usual
+    /// name.) The function runs outside of tasks, as a [hook](Self::on_thread_start) does.
     ///
     /// # Examples
     /// ```
-    /// # use myriad::Builder;
+    /// use myriad::Builder;
     /// let rt = Builder::new().workers(1).name_threads(|worker| format!("mill {worker}")).build()?;
     /// let name = rt.run(|| std::thread::current().name().map(String::from));
     /// assert_eq!(name.as_deref(), Some("mill 0"));
@@ -256,7 +257,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # use myriad::Builder;
+    /// use myriad::Builder;
     /// use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     /// static THREADS: AtomicUsize = AtomicUsize::new(0);
     /// let rt = Builder::new()
@@ -336,7 +337,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # use myriad::{Builder, Policy};
+    /// use myriad::{Builder, Policy};
     /// let rt = Builder::new().workers(2).policy(Policy::DepthFirst).build()?;
     /// assert_eq!(rt.run(|| myriad::join(|| 1, || 2)), (1, 2));
     /// # std::io::Result::Ok(())

@@ -151,7 +151,7 @@ impl<I: Index> Loop<I> {
         }
     }
 
-    /// The same, but returns all the panics.
+    /// As [`run`](Self::run), but returns all the panics.
     ///
     /// # Blocking
     /// As [`run`](Self::run).

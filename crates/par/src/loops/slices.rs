@@ -29,7 +29,7 @@ pub fn for_each<T: Sync>(xs: &[T], body: impl Fn(&T) + Sync) {
     Loop::new(0..xs.len()).run(|i| body(unsafe { xs.get_unchecked(i) }));
 }
 
-/// The same for elements that `body` changes.
+/// Calls `body` for each element, which `body` may change, in parallel.
 ///
 /// # Blocking
 /// As [`for_each_index`](crate::for_each_index), over the elements' indices.
@@ -87,7 +87,7 @@ pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T])
     });
 }
 
-/// The same for parts that `body` changes.
+/// As [`for_each_chunk`], for parts that `body` may change.
 ///
 /// # Blocking
 /// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is

@@ -1,7 +1,17 @@
 //! Channels: typed queues between tasks, futures and threads; many senders, many receivers.
 //!
-//! [`bounded`] holds so many messages, and a sender waits while it is full; [`unbounded`] never
-//! makes a sender wait; [`rendezvous`] holds none: a send ends when a receiver has the message.
+//! | | holds | a message goes to |
+//! |---|---|---|
+//! | [`bounded`] | so many messages; a send to a full one waits | one receiver |
+//! | [`unbounded`] | any number; a send never waits | one receiver |
+//! | [`rendezvous`] | none: a send ends when a receiver has the message | one receiver |
+//! | [`bounded_drop_oldest`], [`bounded_drop_newest`] | so many; a send to a full one drops a message | one receiver |
+//! | [`oneshot`] | one message | one receiver |
+//! | [`promise`] | one value, for good | all receivers |
+//! | [`watch`] | the latest value | all receivers |
+//! | [`broadcast`] | the newest messages | all receivers |
+//! | [`produce`] | so many, which a task sends until its end | one receiver |
+//! | [`after`], [`tick`], [`never()`] | a time | one receiver |
 //!
 //! Each operation exists in the same endings: `send` waits, `try_send` never does, `send_timeout`
 //! and `send_deadline` wait so long, `send_async` is a future. Messages arrive in the order in

@@ -274,7 +274,7 @@ impl<T> Receiver<T> {
         self.recv_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`recv_timeout_async`](Self::recv_timeout_async), until `deadline`.
     ///
     /// # Cancellation
     /// As of [`recv_async`](Self::recv_async).

@@ -288,7 +288,7 @@ impl<T> Sender<T> {
         self.send_deadline_async(value, time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`send_timeout_async`](Self::send_timeout_async), until `deadline`.
     ///
     /// # Cancellation
     /// As of [`send_async`](Self::send_async).

@@ -225,7 +225,7 @@ impl Condvar {
         self.wait_deadline_async(guard, time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

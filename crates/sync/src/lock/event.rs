@@ -97,7 +97,8 @@ impl Event {
         op::wait(&mut self.waits(), None);
     }
 
-    /// The same without waiting. True: it was set (and is taken back, if the event does so).
+    /// As [`wait`](Self::wait), without waiting. True: it was set (and is taken back, if the event
+    /// does so).
     pub fn try_wait(&self) -> bool {
         self.inner.locked(Caller::get(), |state| state.pass())
     }
@@ -139,7 +140,7 @@ impl Event {
         self.wait_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

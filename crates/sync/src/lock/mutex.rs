@@ -27,9 +27,9 @@ use std::time::Duration;
 /// its worker goes on. So it may be held over any wait: a `recv`, a `join`, an `await`. Its guard
 /// is `Send`, for futures that hold it over an `await` move between workers.
 ///
-/// Whoever comes when it is free gets it, before those who wait; but who was woken four times
-/// without getting it is handed it. So nobody starves. A task that locks it and has it already
-/// waits for itself, for ever: [`ReentrantLock`] is for that.
+/// A newcomer may take a free lock ahead of the waiters; a waiter that was woken four times without
+/// getting the lock is handed the lock. So nobody starves. A task that locks a mutex which it holds
+/// already waits for itself, for ever: [`ReentrantLock`] is for that.
 ///
 /// Unlocked, locking and unlocking cost a read-modify-write and a store: 7 ns. 16 bytes beside the
 /// value.
@@ -205,7 +205,7 @@ impl<T: ?Sized> Mutex<T> {
         self.lock_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`lock_timeout_async`](Self::lock_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`lock_timeout_async`](Self::lock_timeout_async).
@@ -335,7 +335,7 @@ impl<T: ?Sized, O: Deref<Target = Mutex<T>>> MutexGuard<'_, T, O> {
         whole(MappedGuard::unique(this, |value| Some(part(value))))
     }
 
-    /// The same of a part that there may not be.
+    /// As [`map`](Self::map), of a part that there may not be.
     ///
     /// # Errors
     /// There is none; the guard comes back.

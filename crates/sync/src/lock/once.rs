@@ -136,7 +136,7 @@ impl Once {
         }
     }
 
-    /// The same, also if an earlier try has panicked.
+    /// As [`call_once`](Self::call_once), also if an earlier try has panicked.
     ///
     /// # Panics
     /// If `f` does. If it is called inside itself. If it must wait and there is no memory for a
@@ -295,7 +295,7 @@ impl Once {
         self.wait_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

@@ -221,7 +221,7 @@ impl<T> OnceLock<T> {
         self.wait_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

@@ -177,7 +177,7 @@ impl<T: ?Sized> ReentrantLock<T> {
         self.lock_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`lock_timeout_async`](Self::lock_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`lock_timeout_async`](Self::lock_timeout_async).

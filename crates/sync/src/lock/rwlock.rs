@@ -261,7 +261,7 @@ impl<T: ?Sized> RwLock<T> {
         self.read_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`read_timeout_async`](Self::read_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`read_timeout_async`](Self::read_timeout_async).
@@ -286,7 +286,7 @@ impl<T: ?Sized> RwLock<T> {
         self.write_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`write_timeout_async`](Self::write_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`write_timeout_async`](Self::write_timeout_async).
@@ -379,7 +379,7 @@ impl<T: ?Sized, O: Deref<Target = RwLock<T>>> RwLockReadGuard<'_, T, O> {
         whole(MappedGuard::shared(this, |value| Some(part(value))))
     }
 
-    /// The same of a part that there may not be.
+    /// As [`map`](Self::map), of a part that there may not be.
     ///
     /// # Errors
     /// There is none; the guard comes back.
@@ -445,7 +445,7 @@ impl<'a, T: ?Sized, O: Deref<Target = RwLock<T>>> RwLockWriteGuard<'a, T, O> {
         whole(MappedGuard::unique(this, |value| Some(part(value))))
     }
 
-    /// The same of a part that there may not be.
+    /// As [`map`](Self::map), of a part that there may not be.
     ///
     /// # Errors
     /// There is none; the guard comes back.

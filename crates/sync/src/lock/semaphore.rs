@@ -191,7 +191,7 @@ impl Semaphore {
         self.acquire_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`acquire_timeout_async`](Self::acquire_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`acquire_timeout_async`](Self::acquire_timeout_async).
@@ -222,7 +222,7 @@ impl Semaphore {
         self.acquire_many_deadline_async(n, time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).

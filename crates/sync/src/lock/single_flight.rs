@@ -104,7 +104,7 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         (value.clone(), shared)
     }
 
-    /// The same, where the work is a future.
+    /// As [`run`](Self::run); the work is a future.
     ///
     /// # Cancellation
     /// Dropped meanwhile, one of those who wait begins anew.

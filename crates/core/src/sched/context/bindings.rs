@@ -187,7 +187,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
     ///
     /// # Examples
     /// ```
-    /// # use myriad::task::ScopedValue;
+    /// use myriad::task::ScopedValue;
     /// static USER: ScopedValue<&str> = ScopedValue::new("nobody");
     /// let task = myriad::spawn_async(USER.with_value_async("ann", async { USER.get() }));
     /// assert_eq!(task.join().unwrap(), "ann");

@@ -86,7 +86,7 @@ macro_rules! waits {
                 self.wait_deadline_async(time::now() + timeout)
             }
 
-            /// The same until `deadline`.
+            /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
             ///
             /// # Errors
             /// As [`wait_timeout_async`](Self::wait_timeout_async).
@@ -131,8 +131,8 @@ macro_rules! waits {
                 }
             }
 
-            /// The same for at most `timeout`; taking the lock again may take longer. `None`: the
-            /// time has passed.
+            /// As [`wait_with`](Self::wait_with), for at most `timeout`; taking the lock again may
+            /// take longer. `None`: the time has passed.
             ///
             /// # Errors
             /// As [`wait_with`](Self::wait_with).
@@ -144,7 +144,7 @@ macro_rules! waits {
                 self.wait_with_deadline(guard, time::now() + timeout)
             }
 
-            /// The same until `deadline` at the latest.
+            /// As [`wait_with`](Self::wait_with), until `deadline` at the latest.
             ///
             /// # Errors
             /// As [`wait_with`](Self::wait_with).
@@ -187,7 +187,7 @@ macro_rules! waits {
                 self.wait_with_deadline_async(guard, time::now() + timeout)
             }
 
-            /// The same until `deadline`.
+            /// As [`wait_with_timeout_async`](Self::wait_with_timeout_async), until `deadline`.
             ///
             /// # Cancellation
             /// As [`wait_with_async`](Self::wait_with_async).
@@ -242,8 +242,8 @@ macro_rules! waits {
                 (guard, notified(value))
             }
 
-            /// The same for at most `timeout`; taking the lock again may take longer. `None`: the
-            /// time has passed.
+            /// As [`wait_with_reentrant`](Self::wait_with_reentrant), for at most `timeout`; taking
+            /// the lock again may take longer. `None`: the time has passed.
             #[track_caller]
             pub fn wait_with_reentrant_timeout<'m, U: ?Sized>(
                 &self,
@@ -253,7 +253,8 @@ macro_rules! waits {
                 self.wait_with_reentrant_deadline(guard, time::now() + timeout)
             }
 
-            /// The same until `deadline` at the latest.
+            /// As [`wait_with_reentrant`](Self::wait_with_reentrant), until `deadline` at the
+            /// latest.
             #[track_caller]
             pub fn wait_with_reentrant_deadline<'m, U: ?Sized>(
                 &self,
