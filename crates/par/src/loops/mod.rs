@@ -86,6 +86,7 @@ impl<I: Index> Loop<I> {
     ///
     /// # Panics
     /// If it is 0.
+    #[doc(alias = "with_min_len")]
     #[track_caller]
     pub fn grain(mut self, iterations: usize) -> Self {
         self.grain = Some(NonZero::new(iterations).expect("a grain has at least 1 iteration, not 0").get());

@@ -58,6 +58,7 @@ pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T
 /// assert_eq!(rx.recv(), Ok(Heard::Missed(2)));
 /// assert_eq!(rx.recv(), Ok(Heard::Message(2.into())));
 /// ```
+#[doc(alias = "Lagged")]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<T> {
     /// A message. All receivers share it.

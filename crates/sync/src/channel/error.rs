@@ -80,6 +80,7 @@ pub enum TryRecvError {
     /// Nothing is there now.
     Empty,
     /// The channel is closed, and nothing is left in it.
+    #[doc(alias = "Disconnected")]
     Closed,
 }
 
@@ -97,6 +98,7 @@ pub enum RecvTimeoutError {
     /// The time has passed.
     Timeout,
     /// The channel is closed, and nothing is left in it.
+    #[doc(alias = "Disconnected")]
     Closed,
 }
 

@@ -70,6 +70,7 @@ impl Event {
     /// Sets the flag: whoever waits goes on; of an event with automatic reset, one.
     ///
     /// Setting it again before anybody has waited has no effect. O(waiters).
+    #[doc(alias = "unpark")]
     pub fn set(&self) {
         self.inner.set();
     }
@@ -91,6 +92,7 @@ impl Event {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
+    #[doc(alias = "park")]
     #[track_caller]
     pub fn wait(&self) {
         Caller::get().spend();
