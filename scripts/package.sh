@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 
 # Whatever is not `publish = false`; a working copy may have changes. All of it is built below, so it is not here (--no-verify).
-rm -rf "$target/package/tmp-crate"
+rm -rf "$target/package"
 cargo publish --workspace --dry-run --allow-dirty --no-verify
 
 program=$(mktemp -d)
@@ -24,7 +24,8 @@ TOML
 # For the program and for `cargo install`: the packages come from what was packed, all else from the registry.
 echo "[patch.crates-io]" >"$program/.cargo/config.toml"
 bad=0 packages=0
-for packed in "$target"/package/tmp-crate/*.crate; do
+# (Where cargo lays them depends on its version; the copies in tmp-registry are the same.)
+while IFS= read -r packed; do
     full=$(basename "$packed" .crate)
     tar -xzf "$packed" -C "$program"
     for file in LICENSE-MIT LICENSE-APACHE README.md; do
@@ -32,8 +33,8 @@ for packed in "$target"/package/tmp-crate/*.crate; do
     done
     echo "${full%-*} = { path = \"$program/$full\" }" >>"$program/.cargo/config.toml"
     packages=$((packages + 1))
-done
-[ "$bad" -eq 0 ] || exit 1
+done < <(find "$target/package" -name '*.crate' -not -path '*/tmp-registry/*')
+[ "$bad" -eq 0 ] && [ "$packages" -gt 0 ] || { echo "package.sh: $packages packages" >&2; exit 1; }
 
 cat >"$program/src/main.rs" <<'RUST'
 fn main() {
