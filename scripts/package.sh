@@ -21,8 +21,9 @@ edition = "2024"
 myriad-rt = "0.1"
 myriad-foreign = "0.1"
 TOML
-# For the program and for `cargo install`: the packages come from what was packed, all else from the registry.
-echo "[patch.crates-io]" >"$program/.cargo/config.toml"
+# For the program and for `cargo install`: the packages come from what was packed, all else from the registry. (Without debug
+# information: 4 GB otherwise.)
+printf '[profile.dev]\ndebug = 0\n[patch.crates-io]\n' >"$program/.cargo/config.toml"
 bad=0 packages=0
 # (Where cargo lays them depends on its version; the copies in tmp-registry are the same.)
 while IFS= read -r packed; do
