@@ -11,9 +11,10 @@ suites() {
     cargo "$command" --manifest-path suites/Cargo.toml "$@"
 }
 
-# Libraries only: the command has the library's name, and its pages would lie in the same place.
+# Libraries only: the command has the library's name, and its pages would lie in the same place. Then the pages are looked through.
 doc() {
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps &&
+        scripts/rustdoc_examples.py "${CARGO_TARGET_DIR:-target}/doc"
 }
 
 # The files that a text links to, one a line: [text](file), and [text]: file.

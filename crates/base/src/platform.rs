@@ -9,8 +9,8 @@ use std::fmt;
 
 pub use crate::sys::map::GuardKind;
 
-/// What the engine found on this machine. [`Display`](fmt::Display) makes a block of lines for
-/// people.
+/// What the engine found on this machine: what [`platform()`] returns. [`Display`](fmt::Display)
+/// makes a block of lines for people.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Platform {
@@ -49,8 +49,8 @@ pub struct Platform {
     pub max_threads: Option<usize>,
 }
 
-/// Looks. Decides how fences and guards work in this process, if that is not decided yet; some 0.3
-/// ms.
+/// What the engine finds on this machine. The first call decides how fences and guards work in this
+/// process, if nothing has done so before, and takes some 0.3 ms.
 ///
 /// # Examples
 /// ```

@@ -30,5 +30,13 @@
 //!
 //! **Where a panic aborts** (`panic = "abort"`) nothing is unwound: tasks are only asked, and look
 //! at [`is_cancelled`]. Tasks that have not begun never do, and futures are dropped.
+//!
+//! # Examples
+//! ```
+//! let (_tx, rx) = myriad::channel::unbounded::<u32>();
+//! let task = myriad::spawn(move || rx.recv()); // waits for a message
+//! task.cancel();
+//! assert!(task.join().unwrap_err().is_cancelled());
+//! ```
 pub use crate::api::token::{Cause, OnCancel, RunAsync, Token, TokenCancelled, WaitCancelled};
 pub use crate::sched::cancel::{Cancelled, check, is_cancelled, shield};

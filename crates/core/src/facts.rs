@@ -106,7 +106,7 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
         // Idle workers.
         (format!("finds nothing for {SPIN_US} µs"), &[ARCHITECTURE]),
         (format!("after {FORCE_US} µs the thief *forces* a steal"), &[ARCHITECTURE]),
-        (format!("by force after some {FORCE_US} µs"), &[MODES]),
+        (format!("within some {FORCE_US} µs"), &[MODES]),
         (format!("{} times the time of its last fence", word(FORCE_PAUSE as usize)), &[DECISIONS]),
         (format!("yields its processor up to {YIELDS} times"), &[DECISIONS]),
         ("fifty waits of a millisecond".into(), &[DECISIONS]),

@@ -12,7 +12,10 @@
 //! unsafe { fftw.install() };
 //! // SAFETY: its threads are initialised, and nobody plans yet.
 //! unsafe { fftw.plan_with_threads(8) };          // twice the workers; docs/FOREIGN-LIBRARIES.md says why
-//! // plan and execute as always, in tasks or not
+//! // plan and execute as always, in tasks or not; without a binding:
+//! type Plan = *mut std::ffi::c_void;
+//! // SAFETY: FFTW's header declares it so.
+//! let execute = unsafe { fftw.function::<extern "C" fn(Plan)>("fftw_execute")? };
 //! # Ok::<(), myriad_foreign::LoadError>(())
 //! ```
 //! **Programs that are linked with FFTW** (statically too) need no `load`:
@@ -36,7 +39,7 @@ use std::fmt;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 
-/// What FFTW computes with: each is a library of its own.
+/// What FFTW computes with: each is a library of its own. Example: [this module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// `double`: `libfftw3`, functions `fftw_…`.
@@ -63,7 +66,7 @@ impl Precision {
     }
 }
 
-/// A job of FFTW's: `work(jobdata + i * elsize)`.
+/// A job of FFTW's: `work(jobdata + i * elsize)`. See [this module](self).
 pub type Work = unsafe extern "C" fn(*mut c_char) -> *mut c_void;
 
 type Loop = unsafe extern "C" fn(Option<Work>, *mut c_char, usize, c_int, *mut c_void);
@@ -72,7 +75,7 @@ type Init = unsafe extern "C" fn() -> c_int;
 type PlanWith = unsafe extern "C" fn(c_int);
 type Plain = unsafe extern "C" fn();
 
-/// FFTW, of one precision, as it was found.
+/// FFTW, of one precision, as it was found. Example: [this module](self).
 pub struct Fftw {
     precision: Precision,
     found: Found,
@@ -116,7 +119,7 @@ impl Fftw {
         Fftw::of(precision, found)
     }
 
-    /// The library in this file.
+    /// The library in this file, instead of the one that [`load`](Self::load) finds.
     ///
     /// # Errors
     /// It cannot be opened, or lacks what is needed.
@@ -219,7 +222,7 @@ impl Fftw {
         }
     }
 
-    /// FFTW has its own threads again.
+    /// FFTW has its own threads again, as before [`install`](Self::install).
     ///
     /// # Safety
     /// No other thread is in a function of FFTW of this precision meanwhile.
@@ -289,7 +292,7 @@ struct Kept {
 static KEPT: AtomicPtr<Kept> = AtomicPtr::new(null_mut());
 
 /// For `fftw_threads_set_callback`, of all precisions, with null for `data`: runs the jobs of a
-/// loop as tasks, and returns when all have ended.
+/// loop as tasks, and returns when all have ended. Example: [this module](self).
 ///
 /// # Blocking
 /// Until all jobs have ended. The calling task is set aside if others have taken some; a thread

@@ -1,4 +1,4 @@
-//! Foreign parallel libraries on the workers of Myriad.
+//! Foreign parallel libraries on the workers of Myriad. Examples: [`fftw`], [`openblas`].
 //!
 //! | library | what it asks for | what it gets |
 //! |---|---|---|

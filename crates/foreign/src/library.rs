@@ -9,6 +9,14 @@ use std::mem::MaybeUninit;
 use std::path::PathBuf;
 
 /// A library cannot be used: it is not there, or it lacks what is needed. The text says what to do.
+///
+/// # Examples
+/// ```
+/// use myriad_foreign::fftw::{Fftw, Precision};
+/// if let Err(error) = Fftw::load(Precision::Double) {
+///     eprintln!("{error}"); // such as: install Debian's libfftw3-double3
+/// }
+/// ```
 #[derive(Debug)]
 pub struct LoadError {
     text: String,

@@ -11,7 +11,10 @@
 //! let blas = OpenBlas::load()?;
 //! // SAFETY: no other thread is in OpenBLAS yet.
 //! unsafe { blas.install(myriad_base::platform::platform().workers) };
-//! // call cblas_dgemm and all else as always, in tasks or not
+//! // call cblas_dgemm and all else as always, in tasks or not; without a binding:
+//! // SAFETY: OpenBLAS's header declares it so.
+//! let threads = unsafe { blas.function::<extern "C" fn() -> i32>("openblas_get_num_threads")? };
+//! assert!(blas.one_at_a_time(|| threads()) >= 1);
 //! # Ok::<(), myriad_foreign::LoadError>(())
 //! ```
 //! **The caller keeps its thread** while a call runs: OpenBLAS holds a lock of the system in its
@@ -42,7 +45,7 @@ use myriad_sync::lock::Mutex as Turn;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fmt;
 
-/// Part `thread_num` of a call.
+/// Part `thread_num` of a call. See [this module](self).
 pub type DoJob = unsafe extern "C" fn(c_int, *mut c_void, c_int);
 
 type Threads = unsafe extern "C" fn(c_int, Option<DoJob>, c_int, usize, *mut c_void, c_int);
@@ -55,7 +58,7 @@ const NAMES: [(&str, &str); 4] = [("", ""), ("scipy_", "64_"), ("", "64_"), ("sc
 /// Names the file of the library, for [`OpenBlas::load`].
 const VARIABLE: &str = "MYRIAD_OPENBLAS";
 
-/// OpenBLAS, as it was found.
+/// OpenBLAS, as it was found. Example: [this module](self).
 pub struct OpenBlas {
     found: Found,
     names: (&'static str, &'static str),
@@ -95,7 +98,7 @@ impl OpenBlas {
         OpenBlas::of(found)
     }
 
-    /// The library in this file.
+    /// The library in this file, instead of the one that [`load`](Self::load) finds.
     ///
     /// # Errors
     /// It cannot be opened, or lacks what is needed.
@@ -175,7 +178,7 @@ impl OpenBlas {
         }
     }
 
-    /// OpenBLAS has its own threads again, as many as were installed.
+    /// OpenBLAS has its own threads again, as many as were [installed](Self::install).
     ///
     /// # Safety
     /// No other thread is in a function of OpenBLAS meanwhile.
@@ -262,7 +265,7 @@ unsafe fn text(string: *const c_char) -> String {
 static ONE_CALL: Mutex<()> = Mutex::new(());
 
 /// For `openblas_set_threads_callback_function`: runs the parts of a call at the same time, each on
-/// a thread of its own, and returns when all have ended.
+/// a thread of its own, and returns when all have ended. Example: [this module](self).
 ///
 /// # Blocking
 /// Until other calls, and gangs before it, have ended, and then all parts. The caller keeps its

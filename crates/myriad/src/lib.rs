@@ -43,31 +43,41 @@
 //!
 //! # Two modes of blocking
 //!
-//! In *threads mode*, the default, a closure that blocks keeps its OS thread, and another thread
-//! goes on as the worker. It is safe for any code. In *fiber mode* its stack is set aside and the
-//! worker's thread runs the next task: some nanoseconds instead of microseconds. It is switched on
-//! by one `unsafe` call, [`Builder::fibers`], whose contract is that no code in tasks blocks inside
-//! a thread-local scope. All else is the same: one API, one engine, the same tests. Futures are not
-//! concerned: waiting, they have no stack. `docs/SOUNDNESS.md` has the programs that show why the
-//! contract is needed.
+//! | what a waiting task keeps | | how many can wait |
+//! |---|---|---|
+//! | a closure in *threads mode*, the default | an OS thread | about 15,000 |
+//! | a closure in *fiber mode*, [`Builder::fibers`] | a stack, some 4 KiB | millions |
+//! | a future, in both modes | some hundred bytes | millions |
+//!
+//! Threads mode is safe for any code, and a wait costs what a wait of threads costs: microseconds.
+//! Fiber mode takes one `unsafe` call, whose contract is that no code in tasks blocks inside a
+//! thread-local scope; a wait costs nanoseconds. All else is the same: one API, one engine, the
+//! same tests. [Which mode?] has figures, and [SOUNDNESS] the programs that show why the contract
+//! is needed.
 //!
 //! # What to know first
 //!
-//! - **A task that has blocked goes on on the same OS thread**; one that has not begun may run on
-//!   any worker. So a blocked task may hold an `Rc` or a guard. If another task keeps that thread
-//!   busy, it has to wait until the thread is free. Futures move freely between workers.
-//! - **Nobody is interrupted.** A loop that computes keeps its worker. Others take its unstarted
-//!   tasks and futures.
+//! - **A closure that has begun never changes its OS thread**, so it may hold an `Rc` or a guard
+//!   while it waits. If another task keeps that thread busy, the closure has to wait until the
+//!   thread is free. What has not begun may run on any worker, and futures move freely.
+//! - **Nothing is preempted.** A loop that computes keeps its worker. Other workers take the tasks
+//!   and futures that wait behind it.
 //! - **Locks of std block the whole worker.** Do not wait (for a channel, a join, a time) while you
 //!   hold one: a task that wants the lock then blocks the worker that has to wake you. Those of
 //!   [`sync`] have the same names, and suspend only the task.
-//! - **A panic** stops at the task and reaches whoever joins it. **A dropped handle** detaches its
-//!   task.
+//! - **A panic** stops at the task, and whoever joins the task gets it. **A dropped handle**
+//!   detaches its task.
 //! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process,
 //!   and names the task.
 //!
-//! The repository has pages beside this one, from `docs/GETTING-STARTED.md` to `docs/ERRORS.md`.
-//! The package is `myriad-rt`, the library `myriad`.
+//! The package is `myriad-rt`, the library `myriad`. More pages: [Getting started], the [Cookbook],
+//! and what each [message] means.
+//!
+//! [Which mode?]: https://github.com/myriad-rt/myriad/blob/main/docs/MODES.md
+//! [SOUNDNESS]: https://github.com/myriad-rt/myriad/blob/main/docs/SOUNDNESS.md
+//! [Getting started]: https://github.com/myriad-rt/myriad/blob/main/docs/GETTING-STARTED.md
+//! [Cookbook]: https://github.com/myriad-rt/myriad/blob/main/docs/COOKBOOK.md
+//! [message]: https://github.com/myriad-rt/myriad/blob/main/docs/ERRORS.md
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
@@ -81,20 +91,68 @@ pub use myriad_core::{
     compute, compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
     try_scope, yield_now,
 };
+#[doc(inline)]
 pub use myriad_par as par;
 pub use myriad_sync::{channel, select, select_async};
 
-/// Locks that suspend: those of `std::sync`, in name and shape, and more.
-///
-/// What of std's works with them is here too, so that `use std::sync::…` can become
-/// `use myriad::sync::…`.
 pub mod sync {
+    //! Locks that suspend: those of `std::sync`, in name and shape, and more.
+    //!
+    //! | | |
+    //! |---|---|
+    //! | [`Mutex`], [`RwLock`], [`ReentrantLock`] | one at a time; many readers or one writer; again by the owner |
+    //! | [`Condvar`], [`Condition`] | waiting for what a mutex protects; for a notification that carries a value |
+    //! | [`Semaphore`] | so many at a time, or so much |
+    //! | [`Event`], [`Latch`], [`WaitGroup`], [`Barrier`] | until something was done: once, so often, by all |
+    //! | [`Once`], [`OnceLock`], [`LazyLock`] | making something once |
+    //! | [`SingleFlight`] | doing something once for all who want it at the same time |
+    //! | [`Map`], [`Pool`] | a hash map for many tasks; objects that are used again |
+    //!
+    //! A task that waits for a lock is suspended, and its worker runs other tasks; a foreign thread
+    //! sleeps. So a lock may be held over any wait. Each wait has the same forms: `lock` waits,
+    //! `try_lock` does not, `lock_timeout` and `lock_deadline` have a limit, `lock_async` is a
+    //! future, and `lock_timeout_async` a future with a limit. A wait that is given up, by its
+    //! limit, by a cancellation or by dropping its future, has had no effect.
+    //!
+    //! Guards are `Send`, but for the [`ReentrantLock`]'s: a future may hold one over an `.await`.
+    //! What of std's works with these locks is here too, so that `use std::sync::…` can become
+    //! `use myriad::sync::…`.
+    //!
+    //! # Examples
+    //! ```
+    //! use myriad::sync::{Arc, Mutex};
+    //! let total = Arc::new(Mutex::new(0));
+    //! let tasks: Vec<_> = (1..=4)
+    //!     .map(|n| {
+    //!         let total = total.clone();
+    //!         myriad::spawn(move || *total.lock().unwrap() += n) // the task waits, its worker does not
+    //!     })
+    //!     .collect();
+    //! tasks.into_iter().for_each(|task| task.join().unwrap());
+    //! assert_eq!(*total.lock().unwrap(), 10);
+    //! ```
+
     pub use myriad_sync::lock::*;
     pub use myriad_sync::shared::{Map, Pool, Pooled};
     pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak, atomic};
 }
 
-/// Tasks: names, and what there is beside [`spawn`].
+/// Tasks: what there is beside [`spawn`]. Builders, sets, groups, priorities, places, task-locals.
+///
+/// # Examples
+/// ```
+/// use myriad::task::{Builder, JoinSet, map_concurrent};
+///
+/// // A task with a name, which errors and reports contain.
+/// let named = Builder::new().name("parser").spawn(|| "7".parse::<u32>());
+/// assert_eq!(named.join().unwrap(), Ok(7));
+///
+/// // Results in the order in which they come, and in the order of the items.
+/// let mut set = JoinSet::new();
+/// (1..=3).for_each(|n| _ = set.spawn(move || n * n));
+/// assert_eq!(set.map(Result::unwrap).sum::<u32>(), 14);
+/// assert_eq!(map_concurrent(2, 1..=3, |n| n * n), [1, 4, 9]);
+/// ```
 pub mod task {
     pub use myriad_core::task::{
         AccessError, Bound, Builder, Canceller, GangError, Group, Local, LocalKey, Place, Priority, ScopedValue, Task,
@@ -107,6 +165,7 @@ pub mod task {
 }
 
 /// A scheduler of one's own: the interface by which a program decides what a worker runs next.
+/// Example: [`Scheduler`](scheduler::Scheduler).
 ///
 /// [`Scheduler`](scheduler::Scheduler) has the two methods, and says when they are called and what
 /// they may do; [`Builder::scheduler`] chooses one, [`task::Builder::property`] gives a task what
@@ -115,7 +174,17 @@ pub mod scheduler {
     pub use myriad_core::scheduler::{Cause, Distance, PoolInfo, ReadyTask, Scheduler, Topology, Turn, set_property};
 }
 
-/// Time: sleeping, instants.
+/// Time: sleeping, instants, time limits.
+///
+/// # Examples
+/// ```
+/// use myriad::time::{now, sleep, timeout};
+/// use std::time::Duration;
+/// let start = now();
+/// sleep(Duration::from_millis(1));
+/// assert!(now() - start >= Duration::from_millis(1));
+/// assert!(timeout(Duration::from_millis(1), || sleep(Duration::from_secs(3600))).is_err());
+/// ```
 pub mod time {
     pub use myriad_core::time::{
         Elapsed, Instant, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,

@@ -18,6 +18,7 @@ use std::panic::resume_unwind;
 /// let panics = Loop::new(0..10).try_run(|i| assert!(i % 4 != 3, "not {i}")).unwrap_err();
 /// assert_eq!(panics.iter().map(|(i, _)| i).collect::<Vec<_>>(), [3, 7]);
 /// assert_eq!(panics.to_string(), "2 iterations of a loop panicked; number 3: not 3");
+/// assert_eq!(panics.into_payloads()[1].downcast_ref(), Some(&"not 7".to_string()));
 /// ```
 pub struct Panics {
     /// Sorted by number.

@@ -1,9 +1,7 @@
 //! Parallel loops, maps, reductions, scans and sorts on the workers of Myriad.
 //!
-//! People use them through the crate `myriad`, as `myriad::par`.
-//!
 //! ```
-//! use myriad::par as par; // in a program: use myriad::par;
+//! use myriad::par;
 //!
 //! let squares = par::map_index(0..1000_u64, |i| i * i);
 //! assert_eq!(par::sum(&squares), 332_833_500);

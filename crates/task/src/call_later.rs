@@ -96,6 +96,15 @@ impl Timer {
     ///
     /// # Blocking
     /// Never.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let (tx, rx) = myriad::channel::unbounded();
+    /// let timer = myriad::time::call_later(Duration::from_secs(3600), move || tx.send("late").unwrap());
+    /// assert!(timer.reset(Duration::from_millis(1)), "it was pending");
+    /// assert_eq!(rx.recv(), Ok("late"));
+    /// ```
     #[track_caller]
     pub fn reset(&self, after: Duration) -> bool {
         let before = self.shared.locked().set(&self.shared, after);

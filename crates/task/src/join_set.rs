@@ -12,7 +12,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Tasks that end in any order. Dropping the set cancels those that are left, and waits for none.
+/// Tasks that end in any order. Dropping the set cancels the remaining tasks, without waiting for
+/// them.
 ///
 /// # Examples
 /// ```
@@ -147,7 +148,8 @@ impl<T> JoinSet<T> {
         Some(block_on(poll_fn(|cx| self.poll_next(cx))))
     }
 
-    /// The same as a future, which may be dropped at any time: no result is lost.
+    /// As [`join_next`](Self::join_next), as a future, which may be dropped at any time: no result
+    /// is lost.
     ///
     /// # Examples
     /// ```
@@ -248,6 +250,16 @@ impl<T> JoinSet<T> {
     }
 
     /// Lets all tasks go: they run on, and their results are dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// let (done, ends) = myriad::channel::unbounded();
+    /// let mut set = myriad::task::JoinSet::new();
+    /// set.spawn(move || done.send("ran on").unwrap());
+    /// set.detach_all();
+    /// drop(set); // would have cancelled it
+    /// assert_eq!(ends.recv(), Ok("ran on"));
+    /// ```
     pub fn detach_all(&mut self) {
         // (The old table last: with a handle its task's result is dropped, which is user code.)
         let tasks = std::mem::replace(&mut self.tasks, Slots::new());

@@ -317,6 +317,15 @@ impl<'env> LocalScope<'env> {
     ///
     /// # Panics
     /// If the future panics; if there is no memory for a stack.
+    ///
+    /// # Examples
+    /// ```
+    /// let sum = myriad::task::local_scope(|s| {
+    ///     let two = s.spawn_async(async { 2 });
+    ///     s.wait(async { two.await.unwrap() + 40 })
+    /// });
+    /// assert_eq!(sum, 42);
+    /// ```
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         block_on(poll_fn(|cx| self.poll_all(future.as_mut(), cx)))

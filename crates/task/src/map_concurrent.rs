@@ -34,6 +34,7 @@ fn at_least_one(limit: usize) -> usize {
 /// let lengths = map_concurrent(4, ["a", "bb", "ccc"], |word| word.len());
 /// assert_eq!(lengths, [1, 2, 3]);
 /// ```
+#[doc(alias = "join_all")]
 #[doc(alias = "buffered")]
 #[track_caller]
 pub fn map_concurrent<I, F, R>(limit: usize, items: I, f: F) -> Vec<R>
@@ -70,7 +71,7 @@ fn drop_each<R>(results: impl Iterator<Item = UserValue<R>>) {
     results.for_each(|result| unwind::drop_quietly(result.give()));
 }
 
-/// The same, but the caller gets each result as it comes.
+/// As [`map_concurrent`], but the caller gets each result as it comes.
 ///
 /// # Blocking
 /// As [`map_concurrent`].
@@ -168,6 +169,7 @@ impl<F: Fn()> Drop for CancelOnUnwind<F> {
 /// let numbers = try_map_concurrent(2, ["1", "x", "3"], |s| s.parse::<u32>());
 /// assert!(numbers.is_err());
 /// ```
+#[doc(alias = "try_join_all")]
 #[track_caller]
 pub fn try_map_concurrent<I, F, R, E>(limit: usize, items: I, f: F) -> Result<Vec<R>, Errors<E>>
 where

@@ -30,6 +30,21 @@ use std::time::Duration;
 
 /// A point in time of the monotonic clock, in whole nanoseconds; like `std::time::Instant`, but a
 /// plain number inside, and virtual where the runtime's clock is.
+///
+/// # Examples
+/// ```
+/// # mod myriad { pub mod time { pub use myriad_base::sys::clock::Instant; } }
+/// use myriad::time::Instant;
+/// use std::time::Duration;
+/// let start = Instant::from_nanos(1_000);
+/// let end = start + Duration::from_nanos(500);
+/// assert_eq!((end.as_nanos(), end - start), (1_500, Duration::from_nanos(500)));
+/// assert_eq!(start.duration_since(end), Duration::ZERO, "as with std");
+/// assert_eq!(start.saturating_duration_since(end), Duration::ZERO);
+/// assert_eq!(Instant::NEVER.checked_add(Duration::from_nanos(1)), None);
+/// assert_eq!(end.saturating_add(Duration::MAX), Instant::NEVER);
+/// assert!(Instant::real_now() <= Instant::real_now());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 

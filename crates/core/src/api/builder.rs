@@ -58,6 +58,13 @@ impl Builder {
 
     /// Seeds the task's random numbers, and with them those of all tasks below it: see
     /// [`rng`](crate::task::rng::rng()).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{rng, task::Builder};
+    /// let draw = || Builder::new().rng_seed(7).spawn(|| rng().next_u64()).join().unwrap();
+    /// assert_eq!(draw(), draw());
+    /// ```
     pub fn rng_seed(mut self, seed: u64) -> Builder {
         self.seed = Some(seed);
         self

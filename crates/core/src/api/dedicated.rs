@@ -88,6 +88,13 @@ impl Builder {
     ///
     /// # Panics
     /// If the runtime has no pool of the name that was given.
+    ///
+    /// # Examples
+    /// ```
+    /// let task = myriad::task::Builder::new().name("device").dedicated(|| std::thread::current().id())?;
+    /// assert_ne!(task.join().unwrap(), std::thread::current().id());
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn dedicated<F, T>(mut self, f: F) -> io::Result<JoinHandle<T>>
     where

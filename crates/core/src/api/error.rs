@@ -122,6 +122,15 @@ impl JoinError {
     }
     /// Lets the task's panic go on here, without a second message; panics with this error if the
     /// task did not panic.
+    ///
+    /// # Examples
+    /// ```
+    /// let caught = std::panic::catch_unwind(|| {
+    ///     let task = myriad::spawn(|| -> u32 { panic!("out of ink") });
+    ///     task.join().unwrap_or_else(|error| error.resume())
+    /// });
+    /// assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"out of ink"));
+    /// ```
     #[track_caller]
     pub fn resume(self) -> ! {
         match self.try_into_panic() {

@@ -32,9 +32,9 @@ use std::task::{Context, Poll, Waker};
 /// Starts a task that drives a future, and returns a handle to its output.
 ///
 /// Like [`spawn`](crate::spawn) otherwise. The future is polled on the workers' stacks and may move
-/// between workers at each await; waiting, it costs its own size and a record, no stack. It may
-/// also *block*, as a closure does: then the stack it is polled on is set aside until that poll
-/// goes on.
+/// between workers at each `.await`. While the future waits, it takes its own size and a record,
+/// and no stack. A future may also *block*, as a closure does: then it keeps the stack on which it
+/// is polled until that poll goes on. (In debug builds a hint names the place.)
 ///
 /// # Panics
 /// A panic in a poll ends the task and reaches its joiner.

@@ -107,7 +107,7 @@ impl<S: Send + 'static> Group<S> {
         Group::of(pools::here(), state)
     }
 
-    /// The same in the pool that this handle spawns into.
+    /// As [`new`](Self::new), in the pool that this handle spawns into.
     pub fn on(handle: Handle, state: S) -> Group<S> {
         Group::of(handle, state)
     }

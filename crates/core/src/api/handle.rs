@@ -186,7 +186,7 @@ impl<T> JoinHandle<T> {
         self.join_deadline(time::now() + limit)
     }
 
-    /// The same until a point in time.
+    /// As [`join`](Self::join), until a point in time.
     ///
     /// # Errors
     /// As [`join_timeout`](Self::join_timeout).

@@ -128,6 +128,13 @@ impl Place {
     }
 
     /// The number of the worker in its pool.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{Handle, task::Place};
+    /// let below = myriad::run(|| Place::here().worker() < Handle::current().unwrap().workers());
+    /// assert!(below);
+    /// ```
     pub fn worker(self) -> usize {
         self.worker
     }

@@ -35,6 +35,8 @@ impl Runtime {
     /// let word = String::from("borrowed");
     /// assert_eq!(rt.run(|| word.len()), 8);
     /// ```
+    #[doc(alias = "install")]
+    #[doc(alias = "enter")]
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where

@@ -16,10 +16,14 @@ use std::panic::Location;
 
 /// Starts a task that runs `f`, and returns a handle to its result.
 ///
-/// The task is queued on this worker; any worker may take it. It may block on everything in this
-/// library; `f` and its result are `Send` because the task may run on another thread, but a task
-/// that has blocked once goes on on the same thread. Without a runtime, starts the global one
+/// The task is queued on this worker, and any worker may take the task. It may block on
+/// everything in this library. `f` and its result are `Send` because the task may run on another
+/// thread; a task that has begun stays on its thread. Without a runtime, starts the global one
 /// (threads mode, a worker for each core).
+///
+/// For a future write [`spawn_async`](crate::spawn_async): the result of `spawn(|| async { .. })`
+/// is a future that nobody runs. A dropped handle detaches the task, which runs on. When `main`
+/// returns the process ends, and all tasks with it, without a word: join what has to be finished.
 ///
 /// # Blocking
 /// Never blocks.

@@ -383,6 +383,16 @@ impl Token {
     ///
     /// # Panics
     /// If there is no memory for a stack.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::cancel::Token;
+    /// let token = Token::new();
+    /// let waits = token.clone();
+    /// let task = myriad::spawn(move || waits.wait());
+    /// token.cancel();
+    /// task.join().unwrap();
+    /// ```
     #[track_caller]
     pub fn wait(&self) {
         if !self.is_cancelled() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a blocked task waits for.
+/// What a blocked task waits for: see [`Unfinished`](crate::Unfinished).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]

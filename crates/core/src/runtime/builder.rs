@@ -146,8 +146,9 @@ impl Builder {
     ///
     /// [`spawn_on`](crate::spawn_on) and [`Handle::pool`](crate::Handle::pool) start tasks there;
     /// what these spawn stays there. No worker does work of another pool. So tasks of a pool
-    /// `interactive` find its workers free, whatever the main ones are busy with: the system has to
-    /// share out the cores, and wakes who has slept before who computes.
+    /// `interactive` find its workers free, whatever the main ones are busy with. If all processors
+    /// are busy, the kernel decides when the pool's thread runs: most often at once, at times after
+    /// a time slice of some milliseconds.
     ///
     /// All other settings hold for each pool, but the cores of one's own (see
     /// [`pin_workers`](Self::pin_workers)), which only main workers have.
@@ -173,6 +174,16 @@ impl Builder {
     /// of two, a fiber to four pages if these are large. Only what is touched becomes memory. A
     /// task has at least half of a fiber, less a guard page (of a thread a quarter), because it may
     /// run on top of another that waits for it.
+    ///
+    /// # Examples
+    /// ```
+    /// fn deep(n: u32) -> u32 {
+    ///     if n == 0 { 0 } else { 1 + std::hint::black_box(deep)(n - 1) }
+    /// }
+    /// let rt = myriad::Builder::new().stack_size(16 << 20).build()?;
+    /// assert_eq!(rt.run(|| deep(20_000)), 20_000);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[doc(alias = "thread_stack_size")]
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
@@ -182,6 +193,23 @@ impl Builder {
     /// At most so many stacks for each worker, that is, so many blocked closures; one more that
     /// would block panics instead, with a message. At least 2: one to run on, one that waits.
     /// `MYRIAD_MAX_STACKS` can lower it from outside.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::task::JoinSet;
+    /// let rt = myriad::Builder::new().workers(1).max_stacks(2).build()?;
+    /// let (_tx, rx) = myriad::channel::bounded::<u32>(1);
+    /// let error = rt.run(|| {
+    ///     let mut set = JoinSet::new();
+    ///     for _ in 0..9 {
+    ///         let rx = rx.clone();
+    ///         set.spawn(move || rx.recv()); // the second one that waits has no stack
+    ///     }
+    ///     set.join_next().unwrap().unwrap_err() // this one waits, too
+    /// });
+    /// assert!(error.to_string().contains("max_stacks"), "{error}");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn max_stacks(mut self, n: usize) -> Builder {
         self.max_stacks = n;
         self
@@ -198,14 +226,14 @@ impl Builder {
     /// mode those of tasks that wait. Spares have the numbers from [`workers`](Self::workers) on.
     /// Instead of [`name`](Self::name).
     ///
-    /// A name with a zero byte is none, and neither is a panic: the thread is called as without
-    /// this. It is called by whoever needs the thread, and what it waits for holds that one up: a
-    /// worker on which a task is about to wait. (A spare waits a second for its name, and is then
-    /// called as without this.) Like a [hook](Self::on_thread_start) it is no task.
+    /// If the function panics or returns a name with a NUL byte, the thread has its usual name. The
+    /// function is called where the thread is needed, so if the function waits, a worker on which a
+    /// task is about to wait is held up. (A spare worker waits a second, and then has its usual
+    /// name.) The function runs outside of tasks, as a [hook](Self::on_thread_start) does.
     ///
     /// # Examples
     /// ```
-    /// # use myriad::Builder;
+    /// use myriad::Builder;
     /// let rt = Builder::new().workers(1).name_threads(|worker| format!("mill {worker}")).build()?;
     /// let name = rt.run(|| std::thread::current().name().map(String::from));
     /// assert_eq!(name.as_deref(), Some("mill 0"));
@@ -229,7 +257,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # use myriad::Builder;
+    /// use myriad::Builder;
     /// use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     /// static THREADS: AtomicUsize = AtomicUsize::new(0);
     /// let rt = Builder::new()
@@ -257,12 +285,20 @@ impl Builder {
 
     /// May each worker have a core of its own? (Default: yes, if there are as many workers as
     /// cores.) Unpinned, the kernel at times puts a woken worker on a busy core, for milliseconds.
+    ///
+    /// # Examples
+    /// ```
+    /// // Other programs want the same cores.
+    /// let rt = myriad::Builder::new().pin_workers(false).build()?;
+    /// assert_eq!(rt.run(|| 6 * 7), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn pin_workers(mut self, yes: bool) -> Builder {
         self.pin = yes;
         self
     }
 
-    /// What becomes of the panic of a detached task.
+    /// What becomes of the panic of a detached task. Example: [`Unhandled`].
     pub fn on_unhandled_panic(mut self, what: Unhandled) -> Builder {
         self.unhandled = what;
         self
@@ -289,7 +325,8 @@ impl Builder {
     }
 
     /// Who is told when a worker has been stuck for a while: by default nobody, or, if
-    /// `MYRIAD_STUCK_MS` is set, the standard error, after so many milliseconds.
+    /// `MYRIAD_STUCK_MS` is set, the standard error, after so many milliseconds. See
+    /// [`OnStuck`], and the example of [`Stuck`](crate::Stuck).
     pub fn on_stuck(mut self, what: OnStuck) -> Builder {
         self.stuck = Some(what);
         self
@@ -300,7 +337,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # use myriad::{Builder, Policy};
+    /// use myriad::{Builder, Policy};
     /// let rt = Builder::new().workers(2).policy(Policy::DepthFirst).build()?;
     /// assert_eq!(rt.run(|| myriad::join(|| 1, || 2)), (1, 2));
     /// # std::io::Result::Ok(())
@@ -372,6 +409,18 @@ impl Builder {
     /// not: it sees which workers are stuck and sends help, and a
     /// [`shutdown`](Runtime::shutdown) has the patience that it was given. Threads that are
     /// outside of the runtime have real time too.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let rt = myriad::Builder::new().workers(1).manual_clock().build()?;
+    /// let day = Duration::from_secs(24 * 60 * 60);
+    /// let noon = rt.now() + day;
+    /// let task = rt.spawn(move || myriad::time::sleep_until(noon));
+    /// rt.advance(day); // takes no time
+    /// task.join().unwrap();
+    /// # std::io::Result::Ok(())
+    /// ```
     #[doc(alias = "pause")]
     #[doc(alias = "test_util")]
     #[doc(alias = "start_paused")]
@@ -405,6 +454,13 @@ impl Builder {
     /// # Errors
     /// As [`build`](Self::build); `AlreadyExists` if the global runtime runs already: install it
     /// before the first use.
+    ///
+    /// # Examples
+    /// ```
+    /// myriad::Builder::new().workers(2).name("compute").install()?;
+    /// assert_eq!(myriad::run(|| myriad::spawn(|| 6 * 7).join().unwrap()), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[doc(alias = "build_global")]
     pub fn install(self) -> io::Result<()> {
         global::install(self)

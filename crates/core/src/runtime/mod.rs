@@ -107,7 +107,7 @@ impl Runtime {
     }
 
     /// Moves the clock of a runtime with a [manual clock](Builder::manual_clock): sleepers whose
-    /// time has come go on.
+    /// time has come go on. Example: [`Builder::manual_clock`].
     ///
     /// # Panics
     /// If its clock is the real one.

@@ -13,6 +13,18 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What becomes of the panic of a task whose handle was dropped.
+///
+/// # Examples
+/// ```
+/// use myriad::{Builder, Unhandled};
+/// use std::sync::{Arc, mpsc::channel};
+/// let (tx, lines) = channel();
+/// let hook = Unhandled::Hook(Arc::new(move |line: &str| tx.send(line.to_owned()).unwrap()));
+/// let rt = Builder::new().on_unhandled_panic(hook).build()?;
+/// drop(rt.spawn(|| panic!("nobody joins it")));
+/// assert!(lines.recv().unwrap().ends_with("nobody joins it"));
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone, Default)]
 pub enum Unhandled {
     /// A line on the standard error.

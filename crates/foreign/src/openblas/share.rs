@@ -39,7 +39,7 @@ use myriad_core::engine::guest;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*, fence};
 
-/// `openblas_set_num_threads`.
+/// `openblas_set_num_threads`, for [`share_threads`].
 pub type SetThreads = unsafe extern "C" fn(c_int);
 
 /// A [`SetThreads`], or null.
@@ -55,7 +55,8 @@ static ROW_OF: AtomicUsize = AtomicUsize::new(0);
 /// How many threads are about to raise it, perhaps.
 static RAISING: AtomicUsize = AtomicUsize::new(0);
 
-/// After so many calls in a row for each thread the next ones are not divided.
+/// After so many calls in a row for each thread the next ones are not divided: see
+/// [`share_threads`].
 pub const CALLS: usize = 2;
 
 /// Sets the number of OpenBLAS's threads: to `threads`, and to 1 while all workers are busy that
@@ -75,6 +76,17 @@ pub const CALLS: usize = 2;
 ///   without affinity, which is the default; it stays loaded. It will be called from any thread, at
 ///   any time.
 /// - No other thread is in OpenBLAS meanwhile.
+///
+/// # Examples
+/// ```
+/// use myriad_foreign::openblas::share_threads;
+///
+/// /// Stands for the function of the library that the program is linked with.
+/// unsafe extern "C" fn openblas_set_num_threads(_: std::ffi::c_int) {}
+///
+/// // SAFETY: it may be called at any time; nobody is in OpenBLAS yet.
+/// unsafe { share_threads(openblas_set_num_threads, 2) };
+/// ```
 pub unsafe fn share_threads(set: SetThreads, threads: usize) {
     // There is no other user of it, and the first call counts.
     _ = guest::when_idle(raise);

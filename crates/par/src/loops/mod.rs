@@ -86,6 +86,7 @@ impl<I: Index> Loop<I> {
     ///
     /// # Panics
     /// If it is 0.
+    #[doc(alias = "with_min_len")]
     #[track_caller]
     pub fn grain(mut self, iterations: usize) -> Self {
         self.grain = Some(NonZero::new(iterations).expect("a grain has at least 1 iteration, not 0").get());
@@ -104,6 +105,17 @@ impl<I: Index> Loop<I> {
     ///
     /// # Panics
     /// If it is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::par::{Loop, Schedule};
+    /// let (tx, rx) = myriad::channel::bounded(8);
+    /// // Ten bodies wait at a time, on any number of workers.
+    /// Loop::new(0..11).schedule(Schedule::Greedy).tasks(11).run(|i| match i {
+    ///     10 => (0..10).for_each(|n| tx.send(n).unwrap()),
+    ///     _ => _ = rx.recv().unwrap(),
+    /// });
+    /// ```
     #[track_caller]
     pub fn tasks(mut self, tasks: usize) -> Self {
         self.tasks = Some(NonZero::new(tasks).expect("a loop has at least 1 task, not 0").get());
@@ -140,7 +152,7 @@ impl<I: Index> Loop<I> {
         }
     }
 
-    /// The same, but returns all the panics.
+    /// As [`run`](Self::run), but returns all the panics.
     ///
     /// # Blocking
     /// As [`run`](Self::run).

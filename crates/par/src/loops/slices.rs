@@ -29,7 +29,7 @@ pub fn for_each<T: Sync>(xs: &[T], body: impl Fn(&T) + Sync) {
     Loop::new(0..xs.len()).run(|i| body(unsafe { xs.get_unchecked(i) }));
 }
 
-/// The same for elements that `body` changes.
+/// Calls `body` for each element, which `body` may change, in parallel.
 ///
 /// # Blocking
 /// As [`for_each_index`](crate::for_each_index), over the elements' indices.
@@ -46,6 +46,7 @@ pub fn for_each<T: Sync>(xs: &[T], body: impl Fn(&T) + Sync) {
 /// myriad::par::for_each_mut(&mut xs, |x| *x *= 10);
 /// assert_eq!(xs, [10, 20, 30]);
 /// ```
+#[doc(alias = "par_iter_mut")]
 #[track_caller]
 pub fn for_each_mut<T: Send>(xs: &mut [T], body: impl Fn(&mut T) + Sync) {
     let parts = Parts::new(xs);
@@ -78,6 +79,7 @@ pub fn for_each_mut<T: Send>(xs: &mut [T], body: impl Fn(&mut T) + Sync) {
 /// myriad::par::for_each_chunk(&[1, 2, 3, 4, 5], 2, |number, part| sums.lock().unwrap()[number] = part.iter().sum());
 /// assert_eq!(sums.into_inner().unwrap(), [3, 7, 5]);
 /// ```
+#[doc(alias = "par_chunks")]
 #[track_caller]
 pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T]) + Sync) {
     let size = at_least_one(size);
@@ -87,7 +89,7 @@ pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T])
     });
 }
 
-/// The same for parts that `body` changes.
+/// As [`for_each_chunk`], for parts that `body` may change.
 ///
 /// # Blocking
 /// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
@@ -107,6 +109,7 @@ pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T])
 /// myriad::par::for_each_chunk_mut(&mut image, 640, |y, row| row.fill(y as u8));
 /// assert_eq!(image[640 * 99], 99);
 /// ```
+#[doc(alias = "par_chunks_mut")]
 #[track_caller]
 pub fn for_each_chunk_mut<T: Send>(xs: &mut [T], size: usize, body: impl Fn(usize, &mut [T]) + Sync) {
     let size = at_least_one(size);

@@ -85,6 +85,7 @@ where
 /// let half = myriad::par::map_reduce_index(0..1_000_000, factor, 1.0, |a, b| a * b);
 /// assert!((half * 2.0 - std::f64::consts::PI).abs() < 1e-5);
 /// ```
+#[doc(alias = "zip")]
 #[track_caller]
 pub fn map_reduce_index<I, T>(range: Range<I>, f: impl Fn(I) -> T + Sync, id: T, op: impl Fn(T, T) -> T + Sync) -> T
 where

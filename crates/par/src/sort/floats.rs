@@ -5,7 +5,7 @@ use super::presorted::{self, Shape};
 use super::{SERIAL, digits, few, fork, quick, unstable};
 use std::cmp::Ordering::{Greater, Less};
 
-/// `f32` and `f64`.
+/// `f32` and `f64`: what [`sort_floats`](super::sort_floats) sorts.
 pub trait Float: sealed::Sealed {}
 
 impl Float for f32 {}

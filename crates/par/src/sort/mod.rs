@@ -1,4 +1,4 @@
-//! Sorting in parallel: std's names, as functions of a slice.
+//! Sorting in parallel: std's names, as functions of a slice. Example: [`sort`].
 //!
 //! | | stable | memory | elements | |
 //! |---|---|---|---|---|
@@ -19,16 +19,16 @@
 //! **Why `Sync`?** Workers compare with the same splitters at the same time. rayon asks for `Send`
 //! alone, and pays with a serial partition or with merges. Who has elements that are not `Sync`
 //! finds [`merge_sort_by`].
-//!
-//! # Invariants
-//! - The caller's code runs only while all elements are in the slice, or all in the buffer, or each
-//!   in a known part of a merge.
-//! - Repairs belong to one frame, that of the whole sort: a guard there puts everything back when a
-//!   panic or a cancellation ends it. The tasks below it only keep what the guard reads true.
-//!   `join` does not leave before both sides have ended, or never will begin.
-//! - An answer of a comparator decides which of two elements moves, never whether an index is in
-//!   bounds.
-//! - No lock and nothing of a worker's is held while the caller's code runs: it may block.
+
+// Invariants:
+// - The caller's code runs only while all elements are in the slice, or all in the buffer, or each
+//   in a known part of a merge.
+// - Repairs belong to one frame, that of the whole sort: a guard there puts everything back when a
+//   panic or a cancellation ends it. The tasks below it only keep what the guard reads true.
+//   `join` does not leave before both sides have ended, or never will begin.
+// - An answer of a comparator decides which of two elements moves, never whether an index is in
+//   bounds.
+// - No lock and nothing of a worker's is held while the caller's code runs: it may block.
 
 mod buffer;
 mod cached;

@@ -156,7 +156,7 @@ unsafe impl<T: Send> Send for SendArm<'_, T> {}
 unsafe impl<T: Send> Sync for SendArm<'_, T> {}
 
 impl<T> Sender<T> {
-    /// An arm of a [select](mod@crate::select) that sends a message; `select!` writes it as
+    /// [`send`](Self::send) as an arm of a [select](mod@crate::select); `select!` writes it as
     /// `tx.send(value)`.
     ///
     /// If another arm wins, the message is dropped; [`send_from_arm`](Self::send_from_arm) keeps
@@ -169,6 +169,20 @@ impl<T> Sender<T> {
     /// An arm of a [select](mod@crate::select) that takes the message out of `slot` if it is sent,
     /// and leaves it there else; `select!` writes it as `tx.send_from(slot)`. With nothing in
     /// `slot` it is never ready.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = myriad::channel::bounded(1);
+    /// let mut slot = Some("kept");
+    /// tx.send("first").unwrap();
+    /// for _ in 0..2 {
+    ///     myriad::select! {
+    ///         sent = tx.send_from(&mut slot) => sent.unwrap(),
+    ///         default => assert_eq!(rx.recv(), Ok("first")), // it is full
+    ///     }
+    /// }
+    /// assert_eq!((slot, rx.recv()), (None, Ok("kept")));
+    /// ```
     pub fn send_from_arm<'a>(&'a self, slot: &'a mut Option<T>) -> SendArm<'a, T> {
         match slot.take() {
             Some(value) => SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: Some(slot) },

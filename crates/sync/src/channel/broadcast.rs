@@ -13,9 +13,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A channel whose messages all receivers get, each from when it was made on. It keeps the newest
-/// `capacity` messages; a receiver that comes too late is told how many it has missed. Sending
-/// never waits.
+/// A channel in which every receiver gets every message that is sent after the receiver was
+/// created. The channel keeps the newest `capacity` messages, and tells a receiver that is slower
+/// how many it has missed. Sending never waits.
 ///
 /// # Panics
 /// If the capacity is 0.
@@ -58,6 +58,7 @@ pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T
 /// assert_eq!(rx.recv(), Ok(Heard::Missed(2)));
 /// assert_eq!(rx.recv(), Ok(Heard::Message(2.into())));
 /// ```
+#[doc(alias = "Lagged")]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<T> {
     /// A message. All receivers share it.

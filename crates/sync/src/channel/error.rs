@@ -9,7 +9,7 @@ use std::fmt;
 /// let (tx, rx) = myriad::channel::unbounded();
 /// drop(rx);
 /// let error = tx.send("kept").unwrap_err();
-/// assert_eq!(error.0, "kept");
+/// assert_eq!(error.into_inner(), "kept");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
@@ -21,7 +21,9 @@ pub struct SendError<T>(pub T);
 /// use myriad::channel::{TrySendError, bounded};
 /// let (tx, _rx) = bounded(1);
 /// tx.send(1).unwrap();
-/// assert!(matches!(tx.try_send(2), Err(TrySendError::Full(2))));
+/// let full = tx.try_send(2).unwrap_err();
+/// assert_eq!(full, TrySendError::Full(2));
+/// assert_eq!((full.is_closed(), full.into_inner()), (false, 2));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
@@ -38,8 +40,9 @@ pub enum TrySendError<T> {
 /// use myriad::channel::{SendTimeoutError, bounded};
 /// let (tx, _rx) = bounded(1);
 /// tx.send(1).unwrap();
-/// let late = tx.send_timeout(2, std::time::Duration::from_millis(1));
-/// assert!(matches!(late, Err(SendTimeoutError::Timeout(2))));
+/// let late = tx.send_timeout(2, std::time::Duration::from_millis(1)).unwrap_err();
+/// assert_eq!(late, SendTimeoutError::Timeout(2));
+/// assert_eq!((late.is_closed(), late.into_inner()), (false, 2));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
@@ -77,6 +80,7 @@ pub enum TryRecvError {
     /// Nothing is there now.
     Empty,
     /// The channel is closed, and nothing is left in it.
+    #[doc(alias = "Disconnected")]
     Closed,
 }
 
@@ -94,6 +98,7 @@ pub enum RecvTimeoutError {
     /// The time has passed.
     Timeout,
     /// The channel is closed, and nothing is left in it.
+    #[doc(alias = "Disconnected")]
     Closed,
 }
 

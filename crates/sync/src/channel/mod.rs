@@ -1,7 +1,17 @@
 //! Channels: typed queues between tasks, futures and threads; many senders, many receivers.
 //!
-//! [`bounded`] holds so many messages, and a sender waits while it is full; [`unbounded`] never
-//! makes a sender wait; [`rendezvous`] holds none: a send ends when a receiver has the message.
+//! | | holds | a message goes to |
+//! |---|---|---|
+//! | [`bounded`] | so many messages; a send to a full one waits | one receiver |
+//! | [`unbounded`] | any number; a send never waits | one receiver |
+//! | [`rendezvous`] | none: a send ends when a receiver has the message | one receiver |
+//! | [`bounded_drop_oldest`], [`bounded_drop_newest`] | so many; a send to a full one drops a message | one receiver |
+//! | [`oneshot`] | one message | one receiver |
+//! | [`promise`] | one value, for good | all receivers |
+//! | [`watch`] | the latest value | all receivers |
+//! | [`broadcast`] | the newest messages | all receivers |
+//! | [`produce`] | so many, which a task sends until its end | one receiver |
+//! | [`after`], [`tick`], [`never()`] | a time | one receiver |
 //!
 //! Each operation exists in the same endings: `send` waits, `try_send` never does, `send_timeout`
 //! and `send_deadline` wait so long, `send_async` is a future. Messages arrive in the order in
@@ -74,6 +84,16 @@ pub use weak::{WeakReceiver, WeakSender};
 ///
 /// A capacity of 0 makes a [`rendezvous`]; memory is taken as messages come, so a huge capacity (up
 /// to `usize::MAX`, which is as good as [`unbounded`]) costs nothing before it is used.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::bounded(2);
+/// tx.send(1).unwrap();
+/// tx.send(2).unwrap();
+/// assert!(tx.try_send(3).is_err(), "it is full: `send` would wait");
+/// drop(tx);
+/// assert_eq!(rx.iter().collect::<Vec<_>>(), [1, 2]);
+/// ```
 #[doc(alias = "mpsc")]
 #[doc(alias = "mpmc")]
 #[doc(alias = "chan")]
@@ -85,6 +105,13 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 /// A channel that holds any number of messages: sending never waits.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::unbounded();
+/// (0..1000).for_each(|n| tx.send(n).unwrap());
+/// assert_eq!((rx.recv(), rx.len()), (Ok(0), 999));
+/// ```
 #[doc(alias = "mpsc")]
 #[doc(alias = "mpmc")]
 #[doc(alias = "chan")]
@@ -96,6 +123,15 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 /// A channel that holds no message: each send waits for a receive, and the other way round.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad::channel::rendezvous();
+/// assert!(tx.try_send(1).is_err(), "nobody receives");
+/// let task = myriad::spawn(move || rx.recv());
+/// tx.send(2).unwrap(); // waits for the receive
+/// assert_eq!(task.join().unwrap(), Ok(2));
+/// ```
 #[doc(alias = "mpsc")]
 #[doc(alias = "chan")]
 #[doc(alias = "zero_capacity")]

@@ -401,7 +401,8 @@ macro_rules! receiving {
             pub fn recv_async(&mut self) -> impl Future<Output = Result<$item, RecvError>> {
                 self.observable.receive_async(&mut self.cursor)
             }
-            /// An arm of a [select](mod@crate::select); `select!` writes it as `rx.recv()`.
+            /// [`recv`](Self::recv) as an arm of a [select](mod@crate::select); `select!` writes it
+            /// as `rx.recv()`.
             pub fn recv_arm(&mut self) -> impl Arm<Output = Result<$item, RecvError>> {
                 Changed::new(&self.observable, &mut self.cursor)
             }

@@ -111,7 +111,7 @@ impl<T> Receiver<T> {
         self.peek_then(take_if(wanted)).map(|(message, ())| message)
     }
 
-    /// The same if a message is there.
+    /// As [`recv_if`](Self::recv_if), only if a message is there.
     ///
     /// # Blocking
     /// It does not wait for a message. In a closure each 256th attempt in a row that finds none
@@ -124,7 +124,7 @@ impl<T> Receiver<T> {
         self.try_peek_then(take_if(wanted)).map(|(message, ())| message)
     }
 
-    /// The same, and waits for at most `timeout`. (The closure may take longer.)
+    /// As [`recv_if`](Self::recv_if), for at most `timeout`. (The closure may take longer.)
     ///
     /// # Errors
     /// The time has passed before there was a message to peek at; or the channel is closed and
@@ -137,7 +137,7 @@ impl<T> Receiver<T> {
         self.recv_if_deadline(time::now() + timeout, wanted)
     }
 
-    /// The same, and waits until `deadline` at the latest.
+    /// As [`recv_if`](Self::recv_if), until `deadline` at the latest.
     ///
     /// # Errors
     /// As [`recv_if_timeout`](Self::recv_if_timeout).
@@ -179,7 +179,7 @@ impl<T> Receiver<T> {
         self.peek_then(only(f)).map(|(_, result)| result)
     }
 
-    /// The same if a message is there.
+    /// As [`peek_with`](Self::peek_with), only if a message is there.
     ///
     /// # Blocking
     /// As [`try_recv_if`](Self::try_recv_if).
@@ -190,7 +190,7 @@ impl<T> Receiver<T> {
         self.try_peek_then(only(f)).map(|(_, result)| result)
     }
 
-    /// The same, and waits for at most `timeout`.
+    /// As [`peek_with`](Self::peek_with), for at most `timeout`.
     ///
     /// # Errors
     /// As [`recv_if_timeout`](Self::recv_if_timeout).
@@ -198,7 +198,7 @@ impl<T> Receiver<T> {
         self.peek_with_deadline(time::now() + timeout, f)
     }
 
-    /// The same, and waits until `deadline` at the latest.
+    /// As [`peek_with`](Self::peek_with), until `deadline` at the latest.
     ///
     /// # Errors
     /// As [`recv_if_timeout`](Self::recv_if_timeout).
@@ -237,7 +237,7 @@ impl<T> Receiver<T> {
         self.peek_with(T::clone)
     }
 
-    /// The same if a message is there.
+    /// As [`peek`](Self::peek), only if a message is there.
     ///
     /// # Blocking
     /// As [`try_recv_if`](Self::try_recv_if).
@@ -251,7 +251,7 @@ impl<T> Receiver<T> {
         self.try_peek_with(T::clone)
     }
 
-    /// The same, and waits for at most `timeout`.
+    /// As [`peek`](Self::peek), for at most `timeout`.
     ///
     /// # Errors
     /// As [`recv_if_timeout`](Self::recv_if_timeout).
@@ -262,7 +262,7 @@ impl<T> Receiver<T> {
         self.peek_with_timeout(timeout, T::clone)
     }
 
-    /// The same, and waits until `deadline` at the latest.
+    /// As [`peek`](Self::peek), until `deadline` at the latest.
     ///
     /// # Errors
     /// As [`recv_if_timeout`](Self::recv_if_timeout).
@@ -291,11 +291,19 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// The channel is closed, and nothing is left in it.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = myriad::channel::bounded(1);
+    /// myriad::spawn(move || tx.send(1));
+    /// rx.wait_ready().unwrap();
+    /// assert_eq!(rx.len(), 1, "it is still there");
+    /// ```
     pub fn wait_ready(&self) -> Result<(), RecvError> {
         self.peek_with(|_| ())
     }
 
-    /// The same, for at most `timeout`.
+    /// As [`wait_ready`](Self::wait_ready), for at most `timeout`.
     ///
     /// # Errors
     /// The time has passed; or the channel is closed and nothing is left in it.
@@ -303,7 +311,7 @@ impl<T> Receiver<T> {
         self.peek_with_timeout(timeout, |_| ())
     }
 
-    /// The same, until `deadline` at the latest.
+    /// As [`wait_ready`](Self::wait_ready), until `deadline` at the latest.
     ///
     /// # Errors
     /// As [`wait_ready_timeout`](Self::wait_ready_timeout).

@@ -274,7 +274,7 @@ impl<T> Receiver<T> {
         self.recv_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`recv_timeout_async`](Self::recv_timeout_async), until `deadline`.
     ///
     /// # Cancellation
     /// As of [`recv_async`](Self::recv_async).
@@ -388,6 +388,13 @@ impl<T> Receiver<T> {
         self.chan().capacity()
     }
     /// Do both receive from the same channel?
+    ///
+    /// # Examples
+    /// ```
+    /// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+    /// let (_, other) = myriad::channel::unbounded();
+    /// assert!(rx.same_channel(&rx.clone()) && !rx.same_channel(&other));
+    /// ```
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         std::ptr::eq(self.chan(), other.chan())
     }
@@ -434,7 +441,8 @@ pub struct Iter<'a, T>(&'a Receiver<T>);
 /// See [`Receiver::try_iter`].
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a Receiver<T>);
-/// Messages until the channel is closed and drained, by `for` over a receiver.
+/// Messages until the channel is closed and drained: `for message in receiver`. Example:
+/// [`Receiver`].
 #[derive(Debug)]
 pub struct IntoIter<T>(Receiver<T>);
 

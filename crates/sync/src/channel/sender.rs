@@ -288,7 +288,7 @@ impl<T> Sender<T> {
         self.send_deadline_async(value, time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`send_timeout_async`](Self::send_timeout_async), until `deadline`.
     ///
     /// # Cancellation
     /// As of [`send_async`](Self::send_async).
@@ -468,6 +468,13 @@ impl<T> Sender<T> {
         self.chan().capacity()
     }
     /// Do both send to the same channel?
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, _rx) = myriad::channel::unbounded::<u32>();
+    /// let (other, _) = myriad::channel::unbounded();
+    /// assert!(tx.same_channel(&tx.clone()) && !tx.same_channel(&other));
+    /// ```
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         std::ptr::eq(self.chan(), other.chan())
     }

@@ -118,6 +118,7 @@ impl<T> WatchSender<T> {
 
 impl<T> WatchReceiver<T> {
     /// The value, seen or not; also when the watch is closed.
+    #[doc(alias = "borrow")]
     pub fn get(&self) -> Arc<T> {
         self.observable.read(|latest| latest.value.peek().clone())
     }

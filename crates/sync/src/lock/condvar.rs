@@ -43,6 +43,29 @@ use std::time::Duration;
 ///     filled.notify_one();
 /// });
 /// ```
+///
+/// ```
+/// use myriad::sync::{Condvar, Mutex};
+/// use std::time::Duration;
+/// // The forms of std, and those of futures.
+/// let (open, changed) = (Mutex::new(false), Condvar::new());
+/// let (guard, result) = changed
+///     .wait_timeout_while(open.lock().unwrap(), Duration::from_millis(1), |open| !*open)
+///     .unwrap();
+/// assert!(result.timed_out() && !*guard);
+/// drop(guard);
+/// myriad::scope(|s| {
+///     let future = async {
+///         let mut open = open.lock_async().await.unwrap();
+///         while !*open {
+///             open = changed.wait_async(open).await.unwrap();
+///         }
+///     };
+///     s.spawn(|| myriad::block_on(future));
+///     *open.lock().unwrap() = true;
+///     changed.notify_all();
+/// });
+/// ```
 pub struct Condvar {
     inner: Guarded<WaitQueue>,
 }
@@ -202,7 +225,7 @@ impl Condvar {
         self.wait_deadline_async(guard, time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

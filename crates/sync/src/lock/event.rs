@@ -54,6 +54,14 @@ impl Event {
     }
     const_fn! {
         /// An event that lets one go on each time it is set. It is not set.
+        ///
+        /// # Examples
+        /// ```
+        /// let turn = myriad::sync::Event::auto_reset();
+        /// turn.set();
+        /// turn.wait(); // takes the one that was kept
+        /// assert!(!turn.try_wait(), "for one only");
+        /// ```
         pub const fn auto_reset() -> Event {
             Event { inner: Awaited::new(EventState { set: false, auto: true }) }
         }
@@ -62,6 +70,7 @@ impl Event {
     /// Sets the flag: whoever waits goes on; of an event with automatic reset, one.
     ///
     /// Setting it again before anybody has waited has no effect. O(waiters).
+    #[doc(alias = "unpark")]
     pub fn set(&self) {
         self.inner.set();
     }
@@ -83,13 +92,15 @@ impl Event {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
+    #[doc(alias = "park")]
     #[track_caller]
     pub fn wait(&self) {
         Caller::get().spend();
         op::wait(&mut self.waits(), None);
     }
 
-    /// The same without waiting. True: it was set (and is taken back, if the event does so).
+    /// As [`wait`](Self::wait), without waiting. True: it was set (and is taken back, if the event
+    /// does so).
     pub fn try_wait(&self) -> bool {
         self.inner.locked(Caller::get(), |state| state.pass())
     }
@@ -131,7 +142,7 @@ impl Event {
         self.wait_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

@@ -50,6 +50,13 @@ impl Latch {
     ///
     /// # Panics
     /// If less than `n` is left; nothing is counted then.
+    ///
+    /// # Examples
+    /// ```
+    /// let parts = myriad::sync::Latch::new(3);
+    /// parts.count_down_by(2);
+    /// assert_eq!(parts.count(), 1);
+    /// ```
     #[track_caller]
     pub fn count_down_by(&self, n: usize) {
         if let Err(left) = self.0.sub(n) {

@@ -17,6 +17,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// ```
 /// use myriad::sync::LazyLock;
 /// static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| "made at the first use".split(' ').collect());
+/// LazyLock::force(&WORDS); // now, and not at the first use
 /// assert_eq!(WORDS.len(), 5);
 /// ```
 pub struct LazyLock<T, F = fn() -> T> {

@@ -27,9 +27,9 @@ use std::time::Duration;
 /// its worker goes on. So it may be held over any wait: a `recv`, a `join`, an `await`. Its guard
 /// is `Send`, for futures that hold it over an `await` move between workers.
 ///
-/// Whoever comes when it is free gets it, before those who wait; but who was woken four times
-/// without getting it is handed it. So nobody starves. A task that locks it and has it already
-/// waits for itself, for ever: [`ReentrantLock`] is for that.
+/// A newcomer may take a free lock ahead of the waiters; a waiter that was woken four times without
+/// getting the lock is handed the lock. So nobody starves. A task that locks a mutex which it holds
+/// already waits for itself, for ever: [`ReentrantLock`] is for that.
 ///
 /// Unlocked, locking and unlocking cost a read-modify-write and a store: 7 ns. 16 bytes beside the
 /// value.
@@ -205,7 +205,7 @@ impl<T: ?Sized> Mutex<T> {
         self.lock_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`lock_timeout_async`](Self::lock_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`lock_timeout_async`](Self::lock_timeout_async).
@@ -228,6 +228,19 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// The value is in order again.
+    ///
+    /// # Examples
+    /// ```
+    /// let number = myriad::sync::Mutex::new(-1);
+    /// let broke = std::panic::catch_unwind(|| {
+    ///     let _guard = number.lock();
+    ///     panic!("half done");
+    /// });
+    /// assert!(broke.is_err() && number.lock().is_err());
+    /// *number.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = 0;
+    /// number.clear_poison();
+    /// assert_eq!(*number.lock().unwrap(), 0);
+    /// ```
     pub fn clear_poison(&self) {
         self.raw.poisoned.store(false, Relaxed);
     }
@@ -236,6 +249,13 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     /// A holder has panicked; the reference is in the error.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut number = myriad::sync::Mutex::new(1);
+    /// *number.get_mut().unwrap() += 1;
+    /// assert_eq!(number.into_inner().unwrap(), 2);
+    /// ```
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         told(&self.raw.poisoned, self.value.get_mut())
     }
@@ -249,6 +269,16 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Panics
     /// If it is not locked.
+    ///
+    /// # Examples
+    /// ```
+    /// let number = myriad::sync::Mutex::new(0);
+    /// std::mem::forget(number.lock());
+    /// assert!(number.try_lock().is_err());
+    /// // SAFETY: the guard was forgotten, and nothing of it is in use.
+    /// unsafe { number.force_unlock() };
+    /// assert!(number.try_lock().is_ok());
+    /// ```
     #[track_caller]
     pub unsafe fn force_unlock(&self) {
         assert!(
@@ -292,11 +322,20 @@ impl<T: ?Sized, O: Deref<Target = Mutex<T>>> MutexGuard<'_, T, O> {
     ///
     /// # Panics
     /// If `part` does; the lock is given back then, and poisoned.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::{Mutex, MutexGuard};
+    /// let words = Mutex::new(vec!["one", "two"]);
+    /// *MutexGuard::map(words.lock().unwrap(), |words| &mut words[0]) = "three";
+    /// assert!(MutexGuard::filter_map(words.lock().unwrap(), |words| words.get_mut(7)).is_err());
+    /// assert_eq!(words.into_inner().unwrap(), ["three", "two"]);
+    /// ```
     pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&mut T) -> &mut U) -> MappedGuard<Self, U> {
         whole(MappedGuard::unique(this, |value| Some(part(value))))
     }
 
-    /// The same of a part that there may not be.
+    /// As [`map`](Self::map), of a part that there may not be.
     ///
     /// # Errors
     /// There is none; the guard comes back.

@@ -136,11 +136,21 @@ impl Once {
         }
     }
 
-    /// The same, also if an earlier try has panicked.
+    /// As [`call_once`](Self::call_once), also if an earlier try has panicked.
     ///
     /// # Panics
     /// If `f` does. If it is called inside itself. If it must wait and there is no memory for a
     /// stack.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::Once;
+    /// let once = Once::new();
+    /// let first = std::panic::catch_unwind(|| once.call_once(|| panic!("the disk is full")));
+    /// assert!(first.is_err());
+    /// once.call_once_force(|state| assert!(state.is_poisoned()));
+    /// once.wait(); // it is done
+    /// ```
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
@@ -206,7 +216,7 @@ impl Once {
         }
     }
 
-    /// The same, also if a try has panicked: until another one succeeds.
+    /// As [`wait`](Self::wait), also if a try has panicked: until another one succeeds.
     pub fn wait_force(&self) {
         if !self.is_completed() {
             self.only_wait(true, None);
@@ -285,7 +295,7 @@ impl Once {
         self.wait_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

@@ -128,6 +128,16 @@ impl<T> OnceLock<T> {
     ///
     /// # Panics
     /// As [`get_or_init`](Self::get_or_init).
+    ///
+    /// # Examples
+    /// ```
+    /// let mut port = myriad::sync::OnceLock::new();
+    /// assert!(port.get_or_try_init(|| "many".parse::<u16>()).is_err());
+    /// assert_eq!(port.get_or_try_init(|| "80".parse::<u16>()), Ok(&80));
+    /// assert_eq!(port.wait(), &80);
+    /// *port.get_mut().unwrap() += 8000;
+    /// assert_eq!((port.take(), port.into_inner()), (Some(8080), None));
+    /// ```
     #[inline]
     #[track_caller]
     pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
@@ -211,7 +221,7 @@ impl<T> OnceLock<T> {
         self.wait_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`wait_timeout_async`](Self::wait_timeout_async).

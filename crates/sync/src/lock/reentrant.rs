@@ -177,7 +177,7 @@ impl<T: ?Sized> ReentrantLock<T> {
         self.lock_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`lock_timeout_async`](Self::lock_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`lock_timeout_async`](Self::lock_timeout_async).
@@ -212,6 +212,13 @@ impl<T: ?Sized> ReentrantLock<T> {
     }
 
     /// The value, of which this is the only reference.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut lock = myriad::sync::ReentrantLock::new(1);
+    /// *lock.get_mut() += 1;
+    /// assert_eq!(lock.into_inner(), 2);
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
@@ -225,6 +232,16 @@ impl<T: ?Sized> ReentrantLock<T> {
     ///
     /// # Panics
     /// If the caller is not the owner.
+    ///
+    /// # Examples
+    /// ```
+    /// let lock = myriad::sync::ReentrantLock::new(());
+    /// std::mem::forget(lock.lock());
+    /// assert!(lock.is_held_by_me());
+    /// // SAFETY: the guard was forgotten, and nothing of it is in use.
+    /// unsafe { lock.force_unlock() };
+    /// assert!(!lock.is_locked());
+    /// ```
     #[track_caller]
     pub unsafe fn force_unlock(&self) {
         assert!(

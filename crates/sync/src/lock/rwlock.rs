@@ -261,7 +261,7 @@ impl<T: ?Sized> RwLock<T> {
         self.read_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`read_timeout_async`](Self::read_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`read_timeout_async`](Self::read_timeout_async).
@@ -286,7 +286,7 @@ impl<T: ?Sized> RwLock<T> {
         self.write_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`write_timeout_async`](Self::write_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`write_timeout_async`](Self::write_timeout_async).
@@ -312,6 +312,19 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// The value is in order again.
+    ///
+    /// # Examples
+    /// ```
+    /// let number = myriad::sync::RwLock::new(-1);
+    /// let broke = std::panic::catch_unwind(|| {
+    ///     let _guard = number.write();
+    ///     panic!("half done");
+    /// });
+    /// assert!(broke.is_err() && number.read().is_err());
+    /// *number.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = 0;
+    /// number.clear_poison();
+    /// assert_eq!(*number.read().unwrap(), 0);
+    /// ```
     pub fn clear_poison(&self) {
         self.raw.poisoned.store(false, Relaxed);
     }
@@ -320,6 +333,13 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     /// A writer has panicked; the reference is in the error.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut number = myriad::sync::RwLock::new(1);
+    /// *number.get_mut().unwrap() += 1;
+    /// assert_eq!(number.into_inner().unwrap(), 2);
+    /// ```
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         told(&self.raw.poisoned, self.value.get_mut())
     }
@@ -330,6 +350,18 @@ impl<T: ?Sized> RwLockReadGuard<'_, T> {
     ///
     /// # Panics
     /// If it is the guard of another lock; it is given back then.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::{Arc, RwLock, RwLockReadGuard};
+    /// let words = Arc::new(RwLock::new(vec!["one", "two"]));
+    /// let first = RwLockReadGuard::map(words.read().unwrap(), |words| &words[0]);
+    /// assert_eq!(*first, "one");
+    /// assert!(RwLockReadGuard::filter_map(words.read().unwrap(), |words| words.get(7)).is_err());
+    /// drop(first);
+    /// let owned = RwLockReadGuard::into_owned(words.read().unwrap(), &words);
+    /// assert_eq!(myriad::spawn(move || owned.len()).join().unwrap(), 2);
+    /// ```
     #[track_caller]
     pub fn into_owned(this: Self, lock: &Arc<RwLock<T>>) -> OwnedRwLockReadGuard<T> {
         same(this.lock, lock);
@@ -347,7 +379,7 @@ impl<T: ?Sized, O: Deref<Target = RwLock<T>>> RwLockReadGuard<'_, T, O> {
         whole(MappedGuard::shared(this, |value| Some(part(value))))
     }
 
-    /// The same of a part that there may not be.
+    /// As [`map`](Self::map), of a part that there may not be.
     ///
     /// # Errors
     /// There is none; the guard comes back.
@@ -367,6 +399,17 @@ impl<T: ?Sized> RwLockWriteGuard<'_, T> {
     ///
     /// # Panics
     /// If it is the guard of another lock; it is given back then.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::{Arc, RwLock, RwLockWriteGuard};
+    /// let words = Arc::new(RwLock::new(vec!["one", "two"]));
+    /// *RwLockWriteGuard::map(words.write().unwrap(), |words| &mut words[0]) = "three";
+    /// assert!(RwLockWriteGuard::filter_map(words.write().unwrap(), |words| words.get_mut(7)).is_err());
+    /// let mut owned = RwLockWriteGuard::into_owned(words.write().unwrap(), &words);
+    /// myriad::spawn(move || owned.push("four")).join().unwrap();
+    /// assert_eq!(*words.read().unwrap(), ["three", "two", "four"]);
+    /// ```
     #[track_caller]
     pub fn into_owned(this: Self, lock: &Arc<RwLock<T>>) -> OwnedRwLockWriteGuard<T> {
         same(this.lock, lock);
@@ -402,7 +445,7 @@ impl<'a, T: ?Sized, O: Deref<Target = RwLock<T>>> RwLockWriteGuard<'a, T, O> {
         whole(MappedGuard::unique(this, |value| Some(part(value))))
     }
 
-    /// The same of a part that there may not be.
+    /// As [`map`](Self::map), of a part that there may not be.
     ///
     /// # Errors
     /// There is none; the guard comes back.

@@ -191,7 +191,7 @@ impl Semaphore {
         self.acquire_deadline_async(time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`acquire_timeout_async`](Self::acquire_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`acquire_timeout_async`](Self::acquire_timeout_async).
@@ -222,7 +222,7 @@ impl Semaphore {
         self.acquire_many_deadline_async(n, time::now() + timeout)
     }
 
-    /// The same until `deadline`.
+    /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async), until `deadline`.
     ///
     /// # Errors
     /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).
@@ -245,6 +245,15 @@ impl Semaphore {
     ///
     /// # Panics
     /// If they are more than a `usize` can count in all; nothing is added then.
+    ///
+    /// # Examples
+    /// ```
+    /// let memory = myriad::sync::Semaphore::new(2);
+    /// memory.add_permits(3);
+    /// assert_eq!(memory.acquire_many(4).count(), 4);
+    /// assert_eq!(memory.forget_permits(10), 5, "all that are free");
+    /// assert_eq!(memory.total(), 0);
+    /// ```
     #[track_caller]
     pub fn add_permits(&self, n: usize) {
         let added = self.inner.locked(Caller::get(), |state| {
@@ -457,6 +466,10 @@ impl<'a> Future for AcquireFuture<'a> {
 /// let one = two.split(1);
 /// drop(two);
 /// assert_eq!((semaphore.available(), one.count()), (2, 1));
+/// let mut both = semaphore.acquire();
+/// both.merge(one);
+/// both.forget(); // for good
+/// assert_eq!((semaphore.available(), semaphore.total()), (1, 1));
 /// ```
 #[doc(alias = "SemaphorePermit")]
 #[must_use = "if it is not kept, the permits are given back at once"]
@@ -526,6 +539,15 @@ impl Permit<'_> {
     ///
     /// # Panics
     /// If it is a permit of another semaphore.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::{Arc, Semaphore};
+    /// let two = Arc::new(Semaphore::new(2));
+    /// let permit = two.acquire().into_owned(&two);
+    /// myriad::spawn(move || drop(permit)).join().unwrap();
+    /// assert_eq!(two.available(), 2);
+    /// ```
     #[track_caller]
     pub fn into_owned(self, semaphore: &Arc<Semaphore>) -> OwnedPermit {
         assert!(

@@ -104,7 +104,7 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         (value.clone(), shared)
     }
 
-    /// The same, where the work is a future.
+    /// As [`run`](Self::run); the work is a future.
     ///
     /// # Cancellation
     /// Dropped meanwhile, one of those who wait begins anew.
@@ -124,6 +124,18 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
 
     /// The next caller does the work anew, also if it is under way. Who waits for that gets its
     /// result all the same.
+    ///
+    /// # Examples
+    /// ```
+    /// let pages = myriad::sync::SingleFlight::new();
+    /// let (old, _) = pages.run("index", || {
+    ///     pages.forget("index"); // it has changed meanwhile
+    ///     let (new, shared) = pages.run("index", || 2);
+    ///     assert_eq!((new, shared), (2, false));
+    ///     1
+    /// });
+    /// assert_eq!(old, 1);
+    /// ```
     pub fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)
     where
         K: Borrow<Q>,

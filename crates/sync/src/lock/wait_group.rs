@@ -53,6 +53,18 @@ impl WaitGroup {
     ///
     /// # Panics
     /// If all were done already: the counter would become negative.
+    ///
+    /// # Examples
+    /// ```
+    /// let group = myriad::sync::WaitGroup::new();
+    /// group.add(2);
+    /// myriad::scope(|s| {
+    ///     s.spawn(|| group.done());
+    ///     s.spawn(|| group.done());
+    ///     group.wait();
+    /// });
+    /// assert_eq!(group.count(), 0);
+    /// ```
     #[track_caller]
     pub fn done(&self) {
         if self.0.sub(1).is_err() {

@@ -127,7 +127,7 @@ unsafe impl<A: Arm> Arm for Option<A> {
     }
 }
 
-/// Several arms: a tuple of one to 32.
+/// Several arms: a tuple of one to 32. [`select!`](crate::select!) makes it.
 ///
 /// # Safety
 /// For implementors: arms that were linked may move, and be freed, after `unlink` or `abandon`, and
@@ -215,7 +215,7 @@ pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant>
 
 macro_rules! tuples {
     ($($arm:ident $number:tt),*) => {
-        /// Which arm of a tuple has won, and what it brings.
+        /// Which arm of a tuple has won, and what it brings: for [`select!`](crate::select!).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum Won<$($arm = Infallible),*> {

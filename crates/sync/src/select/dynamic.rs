@@ -34,6 +34,17 @@ use std::time::Duration;
 /// assert_eq!(select.wait(), (7, 42));
 /// assert_eq!(select.try_wait(), None);
 /// ```
+/// Arms of all kinds, of which the first that is ready wins:
+/// ```
+/// use myriad::{channel::bounded, select::Select};
+/// let (tx, rx) = bounded(1);
+/// let mut slot = Some("tea");
+/// let mut select = Select::biased();
+/// select.add(rx.recv_arm(), |order| order.ok());
+/// select.send_from(&tx, &mut slot, |sent| sent.ok().map(|()| "sent"));
+/// assert_eq!(select.wait(), Some("sent"));
+/// assert_eq!(select.wait(), Some("tea"));
+/// ```
 #[doc(alias = "FuturesUnordered")]
 #[doc(alias = "select_all")]
 pub struct Select<'a, R> {

@@ -7,16 +7,16 @@
 ///
 /// ```text
 /// select! {
-///     biased;                                       // optional: of several that are ready, the first
-///     message = rx.recv() => ..,                    // Result<T, RecvError>
-///     result = tx.send(value) => ..,                // Result<(), SendError<T>>; dropped if another arm wins
-///     result = tx.send_from(&mut slot) => ..,      // from an Option, which keeps it if another arm wins
-///     result = handle.join() => ..,                 // Result<T, JoinError>; the handle must be `mut`
+///     biased;                                  // optional: the first that is ready wins
+///     message = rx.recv() => ..,               // Result<T, RecvError>
+///     result = tx.send(value) => ..,           // Result<(), SendError<T>>; else `value` is dropped
+///     result = tx.send_from(&mut slot) => ..,  // from an Option, which else keeps the value
+///     result = handle.join() => ..,            // Result<T, JoinError>; the handle is `mut`
 ///     after(duration) => ..,
 ///     at(instant) => ..,
-///     output = future => ..,                        // any other expression is a future
-///     message = rx.recv(), if condition => ..,      // an arm that is there only if this is so
-///     default => ..,                                // optional: at one moment nothing was ready
+///     output = future => ..,                   // any other expression is a future
+///     message = rx.recv(), if condition => .., // an arm that is there only if `condition`
+///     default => ..,                           // optional: at one moment nothing was ready
 /// }
 /// ```
 /// Up to 32 arms; [`Select`](crate::select::Select) has any number. The expressions are evaluated

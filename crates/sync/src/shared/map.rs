@@ -89,6 +89,16 @@ impl<K, V> Map<K, V> {
 
 impl<K, V, S> Map<K, V, S> {
     /// An empty map that hashes keys so.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::hash::{BuildHasherDefault, DefaultHasher};
+    /// let map = myriad::sync::Map::with_hasher(BuildHasherDefault::<DefaultHasher>::default());
+    /// map.insert("one", 1);
+    /// assert!(map.contains_key("one") && !map.contains_key("two"));
+    /// map.clear();
+    /// assert!(map.is_empty());
+    /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
         Map { parts: (0..parts(4)).map(|_| Apart(RwLock::new(Table::default()))).collect(), hasher }
@@ -184,6 +194,13 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     /// make one at a time, the first is taken by all. (Where making is dear:
     /// [`SingleFlight`](crate::lock::SingleFlight), or a map of
     /// [`OnceLock`](crate::lock::OnceLock)s.)
+    ///
+    /// # Examples
+    /// ```
+    /// let map = myriad::sync::Map::new();
+    /// assert_eq!(*map.get_or_insert_with("key", || "made".to_string()), "made");
+    /// assert_eq!(*map.get_or_insert_with("key", || unreachable!()), "made");
+    /// ```
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
         match self.get(&key) {
             Some(value) => value,
@@ -247,6 +264,14 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     ///
     /// # Errors
     /// What is there is another one, or nothing: it is in the error.
+    ///
+    /// # Examples
+    /// ```
+    /// let map = myriad::sync::Map::new();
+    /// let first = map.get_or_insert("key", 1).0;
+    /// map.insert("key", 2);
+    /// assert_eq!(map.remove_if("key", &first), Err(map.get("key")), "another value");
+    /// ```
     pub fn remove_if<Q>(&self, key: &Q, old: &Arc<V>) -> Result<(), Option<Arc<V>>>
     where
         K: Borrow<Q>,

@@ -121,6 +121,15 @@ impl<T> Pool<T> {
     ///
     /// # Panics
     /// If what is done with an object that comes back does, or its destructor.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::sync::{Pool, Pooled};
+    /// let buffers = Pool::new(Vec::<u8>::new);
+    /// let mine = Pooled::detach(buffers.get());
+    /// buffers.put(mine);
+    /// assert_eq!(buffers.len(), 1);
+    /// ```
     pub fn put(&self, mut object: T) {
         if self.on_return.as_ref().is_none_or(|keep| keep(&mut object)) {
             // What is not kept is dropped here, without a lock.
@@ -229,7 +238,7 @@ pub struct Pooled<'a, T> {
 }
 
 impl<T> Pooled<'_, T> {
-    /// The object, which does not go back by itself.
+    /// The object, which does not go back by itself: [`Pool::put`] puts it back.
     pub fn detach(mut this: Self) -> T {
         this.object.take().expect(THERE)
     }

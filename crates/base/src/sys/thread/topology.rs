@@ -12,7 +12,8 @@
 use crate::sys::fact::Fact;
 use std::path::Path;
 
-/// How far two processors are from each other; the nearer is the lesser.
+/// How far two processors are from each other; the nearer is the lesser. See
+/// [`Topology::distance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Distance {
     /// The same processor, or hardware threads of one core.
@@ -35,6 +36,20 @@ struct Processor {
 }
 
 /// The processors of a machine, and how far they are from each other.
+///
+/// # Examples
+/// ```
+/// # mod myriad { pub mod scheduler { pub use myriad_base::sys::thread::{Distance, Topology}; } }
+/// use myriad::scheduler::{Distance, Topology};
+/// // 2 memory nodes of 2 cores with 2 hardware threads.
+/// let machine = Topology::regular(2, 1, 2, 2);
+/// assert_eq!(machine.cpus().len(), 8);
+/// assert_eq!(machine.distance(0, 1), Distance::SameCore);
+/// assert!(machine.distance(0, 2) < machine.distance(0, 4));
+/// let near = machine.nearest_first(&[0, 4, 1]).unwrap();
+/// assert_eq!(*near[0], [2, 1], "the worker on processor 1, then the one on 4");
+/// println!("{:?}", Topology::of_machine());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology(Vec<Processor>);
 
@@ -58,7 +73,7 @@ impl Topology {
     }
 
     /// Reads what a system says of these processors in the files below `root`, which is
-    /// `/sys/devices/system` of that system.
+    /// `/sys/devices/system` of that system. As [`of_machine`](Self::of_machine), for another one.
     pub fn read(root: &Path, cpus: &[usize]) -> Topology {
         let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
         // The lowest number of those that share it names a place. (The processor itself is one.)

@@ -66,7 +66,7 @@ thread_local! {
     static IN_JOB: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Why a gang did not begin. None of its jobs has run.
+/// Why a gang did not begin: see [`try_gang`]. None of its jobs has run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GangError {

@@ -78,7 +78,7 @@ pub fn timeout<R>(limit: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> 
     deadline(now() + limit, f)
 }
 
-/// The same until a point in time.
+/// As [`timeout`], until a point in time.
 ///
 /// # Errors
 /// As [`timeout`].
@@ -161,7 +161,7 @@ pub fn timeout_async<F: Future>(limit: Duration, future: F) -> Timeout<F> {
     deadline_async(now() + limit, future)
 }
 
-/// The same until a point in time.
+/// As [`timeout_async`], until a point in time.
 ///
 /// # Examples
 /// ```

@@ -58,6 +58,30 @@ impl ReadyTask {
     /// Its property, if it has one of this type: what
     /// [`task::Builder::property`](crate::task::Builder::property) has given it, or
     /// [`JoinHandle::set_property`](crate::JoinHandle::set_property) since.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::scheduler::{Cause, ReadyTask, Scheduler, Turn};
+    /// use std::sync::Mutex;
+    ///
+    /// /// The task with the greatest number begins first.
+    /// struct Greatest(Mutex<Vec<ReadyTask>>);
+    ///
+    /// impl Scheduler for Greatest {
+    ///     fn enqueue(&self, task: ReadyTask, _: Cause) {
+    ///         let mut tasks = self.0.lock().unwrap();
+    ///         tasks.push(task);
+    ///         tasks.sort_by_key(|task| task.property::<u32>().copied().unwrap_or(0));
+    ///     }
+    ///     fn pick_next(&self, _: &Turn<'_>) -> Option<ReadyTask> {
+    ///         self.0.lock().unwrap().pop()
+    ///     }
+    /// }
+    /// let rt = myriad::Builder::new().scheduler(|_| Greatest(Mutex::default())).build()?;
+    /// let urgent = rt.run(|| myriad::task::Builder::new().property(7_u32).spawn(|| "urgent"));
+    /// assert_eq!(urgent.join().unwrap(), "urgent");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn property<P: Any + Send + Sync>(&self) -> Option<&P> {
         self.property.as_ref()?.value.downcast_ref()
     }

@@ -136,7 +136,7 @@ impl Cause {
     }
 }
 
-/// A worker asks for its next task.
+/// A worker asks for its next task: what [`Scheduler::pick_next`] is given.
 #[derive(Debug)]
 pub struct Turn<'a> {
     pub(crate) worker: usize,

@@ -71,6 +71,20 @@ pub mod model {
 }
 
 /// What a cancelled task unwinds with.
+///
+/// # Examples
+/// ```
+/// use myriad::cancel::{Cancelled, Token, check};
+/// use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+/// let token = Token::new();
+/// let result = token.run(|| {
+///     token.cancel();
+///     let payload = catch_unwind(AssertUnwindSafe(check)).unwrap_err();
+///     assert!(payload.is::<Cancelled>());
+///     resume_unwind(payload)
+/// });
+/// assert!(result.map(|()| ()).is_err());
+/// ```
 pub struct Cancelled {
     /// Whose unwinding it is, while that goes on.
     unwinding: Option<Unwinding>,
@@ -208,6 +222,18 @@ pub fn is_cancelled() -> bool {
 ///
 /// # Panics
 /// Not with a panic, but it unwinds.
+///
+/// # Examples
+/// ```
+/// let task = myriad::spawn(|| {
+///     loop {
+///         std::hint::spin_loop(); // computes
+///         myriad::cancel::check();
+///     }
+/// });
+/// task.cancel();
+/// assert!(task.join().map(|()| ()).unwrap_err().is_cancelled());
+/// ```
 #[doc(alias = "checkpoint")]
 #[doc(alias = "ensure_active")]
 pub fn check() {

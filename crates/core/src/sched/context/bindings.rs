@@ -134,6 +134,13 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
     }
 
     /// Calls `f` with the value that is bound around the caller, or with the default.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::task::ScopedValue;
+    /// static WORDS: ScopedValue<Vec<&str>> = ScopedValue::new(Vec::new());
+    /// assert_eq!(WORDS.with_value(vec!["a", "b"], || WORDS.with(Vec::len)), 2);
+    /// ```
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         let context = find();
         if context.is_null() {
@@ -180,7 +187,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
     ///
     /// # Examples
     /// ```
-    /// # use myriad::task::ScopedValue;
+    /// use myriad::task::ScopedValue;
     /// static USER: ScopedValue<&str> = ScopedValue::new("nobody");
     /// let task = myriad::spawn_async(USER.with_value_async("ann", async { USER.get() }));
     /// assert_eq!(task.join().unwrap(), "ann");

@@ -30,7 +30,10 @@ use std::ops::{Range, RangeInclusive};
 /// let mut a = Generator::from_seed(42);
 /// let mut b = a.fork();                       // another stream
 /// assert_ne!(a.next_u64(), b.next_u64());
-/// assert!((1..=6).contains(&a.range(1..=6)));
+/// assert!((1..=6).contains(&a.range(1..=6)) && (0.0..1.0).contains(&a.f64()));
+/// let (mut bytes, mut cards) = ([0; 8], [1, 2, 3]);
+/// a.fill(&mut bytes);
+/// b.shuffle(&mut cards);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generator {

@@ -1,11 +1,25 @@
-//! Random numbers of the running task: results that do not depend on the schedule.
+//! Random numbers of the running task: results that do not depend on the schedule. Example:
+//! [`rng()`].
 
 pub use super::generator::{Generator, Span};
 use super::{find, find_or_make, generator};
 use myriad_base::sys::choice::entropy;
 use std::cell::UnsafeCell;
 
-/// The running task's generator; see [`rng`].
+/// The running task's generator; see [`rng()`].
+///
+/// # Examples
+/// ```
+/// use myriad::rng::{rng, seed};
+/// seed(1);
+/// let (mut key, mut order) = ([0; 32], [1, 2, 3, 4]);
+/// rng().fill(&mut key);
+/// rng().shuffle(&mut order);
+/// let dice = rng().range(1..=6) + rng().range(1..=6);
+/// assert!((2..=12).contains(&dice) && rng().f64() < 1.0);
+/// let mut mine = rng().fork(); // for a tight loop
+/// assert_ne!(mine.next_u64(), rng().next_u64());
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Rng;
@@ -52,7 +66,7 @@ pub fn rng() -> Rng {
 /// Seeds the running task: its numbers, and those of all tasks that it spawns from here on, are
 /// determined by the seed.
 ///
-/// On a foreign thread seeds that thread, and what it spawns.
+/// On a foreign thread seeds that thread, and what it spawns. Example: [`rng()`].
 pub fn seed(seed: u64) {
     let context = find_or_make();
     if context.is_null() {

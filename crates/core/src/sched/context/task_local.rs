@@ -64,6 +64,25 @@ macro_rules! task_local {
 /// If `init` panics, that goes on in the caller, and the next access tries again. If a destructor
 /// panics at the task's end, it is reported like the panic of a detached task, and the other values
 /// are dropped all the same; the task's result is not touched.
+///
+/// # Examples
+/// ```
+/// use std::cell::{Cell, RefCell};
+///
+/// myriad::task_local! {
+///     static DEPTH: Cell<u32> = Cell::new(0);
+///     static WORDS: RefCell<Vec<&'static str>> = RefCell::new(Vec::new());
+/// }
+///
+/// let task = myriad::spawn(|| {
+///     assert_eq!((DEPTH.replace(3), DEPTH.take(), DEPTH.get()), (0, 3, 0));
+///     WORDS.with_borrow_mut(|words| words.push("one"));
+///     assert_eq!(WORDS.with_borrow(Vec::len), WORDS.with(|words| words.borrow().len()));
+///     assert_eq!(DEPTH.try_with(Cell::get), Ok(0));
+///     WORDS.take()
+/// });
+/// assert_eq!(task.join().unwrap(), ["one"]);
+/// ```
 pub struct LocalKey<T: 'static> {
     init: fn() -> T,
 }
@@ -74,7 +93,8 @@ impl<T> fmt::Debug for LocalKey<T> {
     }
 }
 
-/// The task-local has been dropped: its task, or thread, is at its end.
+/// The task-local has been dropped, says [`LocalKey::try_with`]: its task, or thread, is at its
+/// end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccessError;

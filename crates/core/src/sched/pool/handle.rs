@@ -12,6 +12,17 @@ use std::sync::Arc;
 /// It may outlive its runtime. What is spawned then is dropped, and its handle says so
 /// ([`JoinError::is_shutdown`](crate::JoinError)); it never reaches another runtime, however alike
 /// the two are.
+///
+/// # Examples
+/// ```
+/// let rt = myriad::Builder::new().workers(2).build()?;
+/// let handle = rt.handle();
+/// let thread = std::thread::spawn(move || handle.run(|| 6) + handle.spawn(|| 36).join().unwrap());
+/// assert_eq!(thread.join().unwrap(), 42);
+/// drop(rt);
+/// assert!(handle.spawn(|| ()).join().unwrap_err().is_shutdown());
+/// # std::io::Result::Ok(())
+/// ```
 //
 // Pools are used again by later runtimes, so a handle says of which of them it is. That is compared
 // where a task is queued from elsewhere, under the lock that is taken there anyway; what a worker

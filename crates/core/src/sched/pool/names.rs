@@ -13,6 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The number of a task: no other task of the process has it, or will ever have it.
 ///
 /// Given out at the first question, so the order says nothing.
+///
+/// # Examples
+/// ```
+/// use myriad::{spawn, task};
+/// let h = spawn(|| task::current().unwrap().id());
+/// let id = h.id();
+/// assert_eq!(h.join().unwrap(), id);
+/// println!("task {}", id.as_u64());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(pub(crate) NonZeroU64);
 

@@ -72,6 +72,24 @@ impl OnStuck {
 }
 
 /// A worker that has been in one task for a long time.
+///
+/// # Examples
+/// ```
+/// use myriad::{Builder, OnStuck, Stuck};
+/// use std::sync::{Arc, mpsc::channel};
+/// use std::time::Duration;
+/// let (tx, reports) = channel();
+/// let hook = Arc::new(move |stuck: &Stuck| _ = tx.send((stuck.name().map(str::to_owned), stuck.duration())));
+/// let after = Duration::from_millis(20);
+/// let rt = Builder::new().workers(1).on_stuck(OnStuck::Hook { after, hook }).build()?;
+/// let (done, wait) = channel::<()>();
+/// let busy = rt.run(|| myriad::task::Builder::new().name("busy").spawn(move || wait.recv())); // std's
+/// let (name, duration) = reports.recv().unwrap();
+/// assert!(name.as_deref() == Some("busy") && duration >= after);
+/// drop(done);
+/// _ = busy.join();
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Stuck {
     pub(super) runtime: String,

@@ -26,6 +26,22 @@ macro_rules! waits {
             ///
             /// # Panics
             /// If there is no memory for a stack.
+            ///
+            /// # Examples
+            /// ```
+            /// use myriad::sync::{Arc, Condition};
+            /// let start = Arc::new(Condition::new());
+            /// let tasks = [false, true].map(|first| {
+            ///     let start = start.clone();
+            ///     myriad::spawn(move || if first { start.first().wait() } else { start.wait() })
+            /// });
+            /// let mut told = 0;
+            /// while told < 2 {
+            ///     told += start.notify_all("go"); // those that wait already
+            ///     myriad::yield_now();
+            /// }
+            /// assert!(tasks.into_iter().all(|task| task.join().unwrap() == "go"));
+            /// ```
             pub fn wait(&self) -> T {
                 let $condition = self;
                 notified($get.wait_plain($first, None))
@@ -70,7 +86,7 @@ macro_rules! waits {
                 self.wait_deadline_async(time::now() + timeout)
             }
 
-            /// The same until `deadline`.
+            /// As [`wait_timeout_async`](Self::wait_timeout_async), until `deadline`.
             ///
             /// # Errors
             /// As [`wait_timeout_async`](Self::wait_timeout_async).
@@ -115,8 +131,8 @@ macro_rules! waits {
                 }
             }
 
-            /// The same for at most `timeout`; taking the lock again may take longer. `None`: the
-            /// time has passed.
+            /// As [`wait_with`](Self::wait_with), for at most `timeout`; taking the lock again may
+            /// take longer. `None`: the time has passed.
             ///
             /// # Errors
             /// As [`wait_with`](Self::wait_with).
@@ -128,7 +144,7 @@ macro_rules! waits {
                 self.wait_with_deadline(guard, time::now() + timeout)
             }
 
-            /// The same until `deadline` at the latest.
+            /// As [`wait_with`](Self::wait_with), until `deadline` at the latest.
             ///
             /// # Errors
             /// As [`wait_with`](Self::wait_with).
@@ -171,7 +187,7 @@ macro_rules! waits {
                 self.wait_with_deadline_async(guard, time::now() + timeout)
             }
 
-            /// The same until `deadline`.
+            /// As [`wait_with_timeout_async`](Self::wait_with_timeout_async), until `deadline`.
             ///
             /// # Cancellation
             /// As [`wait_with_async`](Self::wait_with_async).
@@ -226,8 +242,8 @@ macro_rules! waits {
                 (guard, notified(value))
             }
 
-            /// The same for at most `timeout`; taking the lock again may take longer. `None`: the
-            /// time has passed.
+            /// As [`wait_with_reentrant`](Self::wait_with_reentrant), for at most `timeout`; taking
+            /// the lock again may take longer. `None`: the time has passed.
             #[track_caller]
             pub fn wait_with_reentrant_timeout<'m, U: ?Sized>(
                 &self,
@@ -237,7 +253,8 @@ macro_rules! waits {
                 self.wait_with_reentrant_deadline(guard, time::now() + timeout)
             }
 
-            /// The same until `deadline` at the latest.
+            /// As [`wait_with_reentrant`](Self::wait_with_reentrant), until `deadline` at the
+            /// latest.
             #[track_caller]
             pub fn wait_with_reentrant_deadline<'m, U: ?Sized>(
                 &self,
