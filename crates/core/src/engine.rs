@@ -86,6 +86,8 @@ pub fn when_left(f: fn()) {
 
 /// What tests of the workspace ask, and nobody else.
 pub mod testing {
+    pub use crate::sched::rescue::stuck::hint_after;
+
     /// The calling worker's address, and whether that worker reckons with task-locals of its tasks.
     /// `None` on a thread that is no worker.
     pub fn contexts() -> Option<(usize, bool)> {

@@ -63,7 +63,10 @@ pub use api::{
 };
 pub use queue::policy::Policy;
 pub use queue::reason::WaitReason;
-pub use runtime::{Builder, NoPool, Report, Runtime, State, Unfinished};
+pub use runtime::{
+    Builder, CallMetrics, LatencyMetrics, Metrics, NoPool, PoolMetrics, Report, Runtime, State, Unfinished,
+    WorkerCounts, WorkerMetrics, WorkerState, metrics,
+};
 pub use sched::rescue::stuck::{OnStuck, Stuck};
 pub use sched::unhandled::Unhandled;
 

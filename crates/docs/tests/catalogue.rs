@@ -9,7 +9,7 @@ use crate::support::{files, read, root};
 
 const CRATES: [&str; 5] = ["base", "core", "task", "sync", "par"];
 
-/// Files without messages: tests, models, what `doctor` prints, and why a task waits.
+/// Files without messages: tests, models, what `doctor` and metrics print, and why a task waits.
 const FILES: &[&str] = &[
     "/test.rs",
     "/test/",
@@ -19,6 +19,7 @@ const FILES: &[&str] = &[
     "base/src/platform.rs",
     "base/src/sys/atomic.rs",
     "core/src/queue/reason.rs",
+    "core/src/runtime/metrics/",
     "core/src/runtime/report.rs",
     "core/src/queue/policy/label.rs",
 ];

@@ -37,6 +37,7 @@
 //! | [`select!`](crate::select!), [`Select`](select::Select) | wait for the first of several operations |
 //! | [`time`] | sleeps and time limits, as calls and as futures |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
+//! | [`metrics()`], [`Metrics`] | what workers do, as numbers, as a table, and for Prometheus |
 //! | [`task`], [`task_local!`] | names, numbers; task-locals; scoped values that children inherit; [`yield_now`] |
 //! | [`rng`](rng()) | random numbers that do not depend on the schedule |
 //! | [`platform`](platform()) | what the engine found on this machine |
@@ -86,10 +87,10 @@ pub use myriad_core::cancel;
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
-    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, NoPool, OnStuck, Policy, Report, Runtime, Scope,
-    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, WaitReason, block_on, blocking, blocking_async,
-    compute, compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
-    try_scope, yield_now,
+    Blocking, Builder, CallMetrics, Errors, Handle, JoinError, JoinHandle, LatencyMetrics, Metrics, NoPool, OnStuck,
+    Policy, PoolMetrics, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled,
+    WaitReason, WorkerCounts, WorkerMetrics, WorkerState, block_on, blocking, blocking_async, compute, compute_async,
+    join, metrics, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local, try_scope, yield_now,
 };
 #[doc(inline)]
 pub use myriad_par as par;

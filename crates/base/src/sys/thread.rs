@@ -125,6 +125,13 @@ pub fn is_blocked(id: u32) -> Option<bool> {
     Some(*stat.get(end + 2)? != b'R')
 }
 
+/// Does a debugger trace this process? False where the system does not say. Some 20 µs.
+pub fn is_traced() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|tracer| tracer.trim() != "0")
+}
+
 /// Joins a thread that is gone. `Err`: it is not.
 ///
 /// That std calls a thread finished says less: destructors of its thread-locals may be running yet.

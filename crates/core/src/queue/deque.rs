@@ -387,6 +387,11 @@ impl OwnDeque<'_> {
         self.steal_request.load(Relaxed) != 0
     }
 
+    /// The record of the task that was pushed last, an address to compare: somebody may have it.
+    pub(crate) fn newest(&self) -> *const Header {
+        self.slot(self.top.load(Relaxed) - 1).load(Relaxed)
+    }
+
     /// Takes the newest task.
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<Runnable> {

@@ -20,8 +20,9 @@ use std::alloc::Layout;
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr::null_mut;
-// Std's own atomics, not `sys::atomic`: bytes of a header, which no model covers in these places.
-use std::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
+// Std's own atomics, not `sys::atomic`: bytes of a header, which no model covers in these places,
+// and an estimate.
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
 /// Bytes between classes; also the alignment of a record.
 pub(crate) const UNIT: usize = 64;
@@ -63,9 +64,13 @@ struct Supply {
 }
 
 /// One worker's free lists.
+#[repr(C)]
 pub(crate) struct Memory {
     lists: [List; CLASSES],
     supplies: [Supply; CLASSES],
+    /// How many free records there were when the owner [said](Memory::show) so last, less those
+    /// that were used for the first time since.
+    shown: AtomicUsize,
 }
 
 impl std::fmt::Debug for Memory {
@@ -138,7 +143,7 @@ impl Memory {
             end: Cell::new(null_mut()),
             chunk: Cell::new(FIRST_CHUNK),
         };
-        Memory { lists: [LIST; CLASSES], supplies: [SUPPLY; CLASSES] }
+        Memory { lists: [LIST; CLASSES], supplies: [SUPPLY; CLASSES], shown: AtomicUsize::new(0) }
     }
 
     /// Memory for a record of this class. Its `state` is as it was left; all else is garbage.
@@ -165,14 +170,17 @@ impl Memory {
         if supply.bump.get() < supply.end.get() {
             let record = supply.bump.get();
             supply.bump.set(record.wrapping_add((class + 1) * UNIT));
+            self.shown.store(self.shown.load(Relaxed).saturating_sub(1), Relaxed);
             return record;
         }
         if let Some(full) = supply.spare.take().or_else(|| POOL.lock().magazines[class].pop()) {
             let first = full[MAGAZINE - 1].get();
             drop(self.lists[class].begin(full, MAGAZINE - 1));
+            self.show();
             return first;
         }
         supply.new_chunk(class);
+        self.show();
         self.refill(class)
     }
 
@@ -208,6 +216,32 @@ impl Memory {
         {
             POOL.lock().magazines[class].push(older);
         }
+        self.show();
+    }
+
+    /// Says how many free records there are, for who [counts](Memory::shown): by the owner, now and
+    /// then. (To count each alloc and each free takes an instruction of the 130 of a spawn and a
+    /// join, also if what is read is the list itself.)
+    pub(crate) fn show(&self) {
+        let of_class = |class: usize| {
+            let (list, supply) = (&self.lists[class], &self.supplies[class]);
+            let listed = (list.top.get().addr() - list.first.get().addr()) / size_of::<*mut u8>();
+            let spare = supply.spare.take();
+            let spares = usize::from(spare.is_some()) * MAGAZINE;
+            supply.spare.set(spare);
+            listed + spares + (supply.end.get().addr() - supply.bump.get().addr()) / ((class + 1) * UNIT)
+        };
+        self.shown.store((0..CLASSES).map(of_class).sum(), Relaxed);
+    }
+
+    /// How many free records are in the lists at this address, as it was said last. For any thread.
+    ///
+    /// # Safety
+    /// The lists are there.
+    pub(crate) unsafe fn shown(this: *const Memory) -> usize {
+        // SAFETY: the lists are there (this function's contract). Only an atomic word is reached,
+        // by a reference to that word.
+        unsafe { (*this).shown.load(Relaxed) }
     }
 }
 
@@ -253,6 +287,15 @@ impl Drop for List {
             drop(unsafe { Box::from_raw(self.first.get().cast::<[Cell<*mut u8>; MAGAZINE]>()) });
         }
     }
+}
+
+/// How many records there are, and how many of them are free and in no worker's lists.
+pub(crate) fn count() -> (usize, usize) {
+    let foreign = global_free_list();
+    foreign.show();
+    let pool = POOL.lock();
+    let made = pool.chunks.iter().map(|chunk| chunk.records).sum();
+    (made, foreign.shown.load(Relaxed) + pool.magazines.iter().map(Vec::len).sum::<usize>() * MAGAZINE)
 }
 
 /// Calls `visit` with every record of this runtime that is not free.

@@ -3,19 +3,25 @@ pub(crate) mod builder;
 pub(crate) mod global;
 pub(crate) mod grace;
 pub(crate) mod left;
+pub(crate) mod metrics;
 pub(crate) mod pools;
 mod report;
 pub(crate) mod shutdown;
 
 pub(crate) use crate::sched::pool::Handle;
 pub use builder::Builder;
+pub use metrics::{
+    CallMetrics, LatencyMetrics, Metrics, PoolMetrics, WorkerCounts, WorkerMetrics, WorkerState, metrics,
+};
 pub use pools::NoPool;
 pub use report::{Report, State, Unfinished};
 
 use crate::queue::policy::Policy;
 use crate::sched::pool::Pool;
+use crate::sched::unhandled::Unhandled;
 use myriad_base::sys::clock::Instant;
 use myriad_base::sys::passing::passing;
+use myriad_base::sys::say::say;
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -34,7 +40,9 @@ use std::{fmt, io};
 /// as with threads.
 ///
 /// Dropping it shuts it down without patience: see [`shutdown`](Runtime::shutdown) with a deadline
-/// of zero.
+/// of zero. If tasks had not ended, a line on the standard error says how many, and names the first
+/// ones: where [`Unhandled`](crate::Unhandled) is `Report`. Who expects that calls `shutdown`,
+/// which returns it.
 ///
 /// # Examples
 /// ```
@@ -178,17 +186,27 @@ impl Drop for Runtime {
         let pool = self.pool;
         if self.is_inside() {
             // The task that drops it must end first.
-            let ends =
-                std::thread::Builder::new().spawn(passing(move || drop(shutdown::shutdown(pool, Duration::ZERO))));
+            let ends = std::thread::Builder::new().spawn(passing(move || end_dropped(pool)));
             if ends.is_err() {
                 // No thread can be had. Then the task does it: its worker counts as one that has
                 // not come back from a task in time, so the last worker that does comes behind and
                 // cleans up.
-                drop(shutdown::shutdown(pool, Duration::ZERO));
+                end_dropped(pool);
             }
         } else {
-            drop(shutdown::shutdown(pool, Duration::ZERO));
+            end_dropped(pool);
         }
+    }
+}
+
+/// Ends a runtime that nobody has shut down, and says what it leaves.
+fn end_dropped(pool: &'static Pool) {
+    // First: the settings go with the runtime.
+    let says = matches!(pool.config().unhandled, Unhandled::Report);
+    let name = pool.config().name.clone();
+    let report = shutdown::shutdown(pool, Duration::ZERO);
+    if says && !report.is_clean() {
+        say!("myriad: {}", report.of_dropped(&name));
     }
 }
 

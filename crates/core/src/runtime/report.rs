@@ -82,6 +82,26 @@ impl Report {
     }
 }
 
+/// Tasks that are named where there is one line.
+const IN_A_LINE: usize = 3;
+
+impl Report {
+    /// One line, about a runtime with this name that was dropped.
+    pub(super) fn of_dropped(&self, runtime: &str) -> impl fmt::Display {
+        let all = self.unfinished.len() + self.dropped.len();
+        let first: Vec<_> =
+            self.unfinished.iter().chain(&self.dropped).take(IN_A_LINE).map(Unfinished::to_string).collect();
+        let tasks =
+            if all == 1 { "a task that had not ended".into() } else { format!("{all} tasks that had not ended") };
+        let more = if all > IN_A_LINE { format!("; and {} more", all - IN_A_LINE) } else { String::new() };
+        let first = first.join("; ");
+        format!(
+            "the runtime '{runtime}' was dropped with {tasks}: {first}{more}. (`Runtime::shutdown` waits for tasks, and returns a \
+             report in place of this line.)"
+        )
+    }
+}
+
 impl Unfinished {
     /// The task's name, if it has one.
     pub fn name(&self) -> Option<&str> {

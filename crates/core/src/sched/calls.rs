@@ -200,6 +200,16 @@ impl ThreadPool {
         }
     }
 
+    /// How many calls run, how many threads wait for one, and how many calls wait for a thread.
+    pub(crate) fn count(&self) -> [usize; 3] {
+        let state = self.state.lock();
+        if state.era != fork::era() {
+            // The parent's.
+            return [0; 3];
+        }
+        [state.threads - state.idle.len(), state.idle.len(), state.queue.len()]
+    }
+
     /// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.
     fn next(&self, slot: &Arc<IdleThread>) -> Option<CallJob> {
         let mut state = self.state.lock();

@@ -43,6 +43,8 @@ pub(crate) fn poll_all(w: Role) -> (Role, bool) {
 
 /// This worker is about to sleep, and all know that; says how long at most.
 pub(crate) fn before_sleep(w: &Worker) -> Option<Duration> {
+    w.counters.sleeps.add(1);
+    w.memory.show();
     tell_idle(w);
     Timers::until_next(w)
 }

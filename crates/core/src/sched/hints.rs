@@ -4,6 +4,7 @@
 //! - The closure of a task returns a future, which nobody polls: `spawn(|| async { .. })`.
 //! - A future blocks in a poll, by a call that has an asynchronous form. It is right, and costs a
 //!   stack for each such future, in threads mode a thread.
+//! - A task keeps its worker for seconds ([`OnStuck::Hint`](crate::OnStuck::Hint)).
 //!
 //! Whether they are said follows [`Unhandled`](crate::Unhandled): for `Report` alone. A line is
 //! written where the task is about to be set aside, between the publishing of its wait and its
@@ -27,13 +28,21 @@ use std::panic::Location;
 /// Are there hints at all?
 pub(crate) const ON: bool = cfg!(all(debug_assertions, not(loom)));
 
+/// What is said of a place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Hint {
+    Blocks(WaitReason),
+    Unrun,
+    Stuck,
+}
+
 /// A place, and what of it was said.
-type Told = (&'static Location<'static>, Option<WaitReason>);
+type Told = (&'static Location<'static>, Hint);
 
 static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
 
 /// Is this the first time?
-fn is_first(place: &'static Location<'static>, what: Option<WaitReason>) -> bool {
+fn is_first(place: &'static Location<'static>, what: Hint) -> bool {
     let Some(mut told) = TOLD.try_lock() else { return false };
     // By the text of the place: copies of a program's code have locations of their own.
     if told.contains(&(place, what)) {
@@ -51,7 +60,7 @@ pub(crate) fn future_blocks(
     is_wanted: impl FnOnce() -> bool,
 ) {
     let Some(instead) = instead_of(reason) else { return };
-    if is_first(spawned_at, Some(reason)) && is_wanted() {
+    if is_first(spawned_at, Hint::Blocks(reason)) && is_wanted() {
         say!(
             "myriad: hint: the future spawned at {spawned_at} {reason} in a call that blocks, which keeps a stack (in threads mode \
              a thread) meanwhile; {instead} keeps none"
@@ -63,10 +72,28 @@ pub(crate) fn future_blocks(
 /// [`is_unrun`].
 #[cold]
 pub(crate) fn result_unrun(spawned_at: &'static Location<'static>, is_wanted: impl FnOnce() -> bool) {
-    if is_first(spawned_at, None) && is_wanted() {
+    if is_first(spawned_at, Hint::Unrun) && is_wanted() {
         say!(
             "myriad: hint: the task spawned at {spawned_at} has returned a future (or a closure), which was dropped and never ran; \
              a future is spawned by `spawn_async(async {{ .. }})`"
+        );
+    }
+}
+
+/// A task, spawned there, keeps its worker for long. `text` says so.
+pub(crate) fn task_keeps_worker(
+    spawned_at: &'static Location<'static>,
+    blocked: Option<bool>,
+    text: impl fmt::Display,
+) {
+    if is_first(spawned_at, Hint::Stuck) {
+        let instead = if blocked == Some(true) {
+            "`blocking` is for calls that wait in the system, and the locks of `sync` suspend the task alone"
+        } else {
+            "`compute` is for long computations, and `yield_now` lets others go first"
+        };
+        say!(
+            "myriad: hint: {text}. What waits behind it goes on elsewhere if it can, on spare workers if need be; {instead}. (Said once,              in debug builds; `Builder::on_stuck` decides.)"
         );
     }
 }

@@ -367,6 +367,9 @@ impl Workers {
         // count, one that comes later stays. While anybody sleeps the request stands. All this also
         // when `publish` found the lock taken.
         me.deque.take_request();
+        if me.ready.is_measured() {
+            me.deque.keep_request();
+        }
         if self.has_sleepers() {
             if !on("request-not-kept") {
                 me.deque.keep_request();
@@ -521,6 +524,15 @@ impl Workers {
             if asks { !queues.is_empty() } else { queues.has_new(me.declined.load(Relaxed)) }
         };
         self.may_have_injected() && self.queues().is_none_or(|queues| self.has_interactive() || has_new(queues))
+    }
+
+    /// How many tasks wait for any worker: those of normal priority, interactive and background
+    /// ones. An estimate, for any thread.
+    pub(crate) fn count_injected(&self) -> [usize; 3] {
+        let [injected, interactive, background] =
+            [&self.injected, &self.interactive, &self.background].map(|count| count.load(Relaxed));
+        let normal = self.queues().map_or_else(|| injected.saturating_sub(interactive), PolicyQueues::len);
+        [normal, interactive, background]
     }
 
     /// Is it worth while to look?

@@ -33,6 +33,7 @@ use crate::record::position;
 use crate::record::task::{Runnable, TaskRef};
 use crate::sched::fork;
 use crate::sched::idle::Workers;
+use crate::sched::latency::Latency;
 use crate::sched::rescue::stuck::OnStuck;
 use crate::sched::unhandled::Unhandled;
 use crate::sched::unwind;
@@ -88,6 +89,8 @@ pub(crate) struct Config {
     pub nearest_first: Option<Box<[Box<[u16]>]>>,
     /// What happens with each of its threads.
     pub threads: ThreadHooks,
+    /// Is it measured how long tasks wait until they run?
+    pub latency: bool,
 }
 
 /// The settings in use: they stay while somebody looks at them, perhaps longer than their runtime.
@@ -168,6 +171,8 @@ pub(crate) struct Pool {
     pub dedicated: Dedicated,
     names: Mutex<HashMap<usize, Arc<str>>>,
     ids: Mutex<HashMap<usize, TaskId>>,
+    /// How long its tasks wait until they run, if that is measured. For good.
+    pub latency: Option<Latency>,
     /// The clock of its tasks.
     pub clock: Clock,
     /// When the first of the sleepers looks up by itself, in nanoseconds.
@@ -372,7 +377,8 @@ impl Pool {
 
     /// May a runtime with these settings use this pool, which another one has used?
     fn suits(&self, config: &Config) -> bool {
-        let of_kind = self.policy == config.policy && self.fibers == config.fibers;
+        let measures = self.latency.is_some();
+        let of_kind = (self.policy, self.fibers, measures) == (config.policy, config.fibers, config.latency);
         let nearest_first = config.nearest_first.as_deref();
         of_kind && self.workers.nearest_first() == nearest_first && self.regular_workers().len() == config.workers
     }
@@ -394,6 +400,7 @@ impl Pool {
         pool.begin_term();
         pool.is_here();
         pool.clock.begin(config.manual_clock);
+        pool.latency.iter().for_each(Latency::restart);
         pool.next_wake.store(u64::MAX, Relaxed);
         pool.takeovers.store(0, Relaxed);
         pool.any_stuck.store(false, Relaxed);
@@ -438,6 +445,7 @@ impl Pool {
             dedicated: Dedicated::default(),
             names: Mutex::default(),
             ids: Mutex::default(),
+            latency: config.latency.then(Latency::default),
             clock: Clock::real(),
             next_wake: AtomicU64::new(u64::MAX),
             next_request: AtomicU64::new(0),
@@ -505,6 +513,18 @@ impl Pool {
         if let Some(table) = self.workers.table() {
             unwind::drop_quietly(table.set_scheduler(None));
         }
+    }
+
+    /// Free records that the workers of all pools of the process hold. An estimate.
+    pub(crate) fn count_free_records() -> usize {
+        let numbers = FREE.lock().numbers;
+        let of_pool = |number: usize| {
+            // SAFETY: null, or a pool: pools live for ever.
+            let Some(pool) = (unsafe { POOLS[number].load(Acquire).as_ref() }) else { return 0 };
+            let regular: usize = pool.regular_workers().iter().map(|w| w.free_records()).sum();
+            regular + pool.spares.lock().iter().map(|w| w.free_records()).sum::<usize>()
+        };
+        (0..numbers).map(of_pool).sum()
     }
 
     /// It is a pool of a runtime from now on, whose first pool is `main_pool`.

@@ -22,9 +22,10 @@
 use super::ask::ask;
 use super::busy::{self, Looking};
 use super::idle::WorkerShared;
+use super::pool::Pool;
 use super::priority::{self, NextTask};
 use super::spare;
-use super::stacks::LoopEnd;
+use super::stacks::{LoopEnd, RunLoop};
 use super::worker::{BUDGET, Peer, Role, Worker};
 use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
@@ -45,6 +46,8 @@ use myriad_base::sys::thread::relax;
 pub(crate) const SPIN_US: u64 = 50;
 /// The same where others have all processors.
 pub(super) const SHORT_SPIN_US: u64 = 5;
+/// In every so manieth look it says how many free records it has.
+const SHOW: u32 = 16;
 /// It forces a steal when it has found nothing for so long.
 pub(crate) const FORCE_US: u64 = 10;
 /// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree
@@ -55,8 +58,14 @@ const BETWEEN: u8 = 16;
 /// one task at a time, which it would have run itself at once, is not interrupted all the time.
 pub(crate) const FORCE_PAUSE: u64 = 8;
 
-/// Works until the runtime stops. Returns on whatever stack sees the stop.
-pub(crate) fn run(w: Role) -> LoopEnd {
+/// The loop of this pool's workers.
+pub(crate) fn of(pool: &Pool) -> RunLoop {
+    if pool.latency.is_some() { run::<true> } else { run::<false> }
+}
+
+/// Works until the runtime stops. Returns on whatever stack sees the stop. Tells of each beginning
+/// if that is `MEASURED`.
+fn run<const MEASURED: bool>(w: Role) -> LoopEnd {
     let mut w = w;
     loop {
         let left = w.tick_countdown.load(Relaxed);
@@ -86,7 +95,7 @@ pub(crate) fn run(w: Role) -> LoopEnd {
         }
         let task = w.deque().pop();
         if let Some(task) = task {
-            w = start(w, task);
+            w = start_in::<MEASURED>(w, task);
             continue;
         }
         if w.drain_inbox() {
@@ -112,9 +121,18 @@ pub(crate) fn run(w: Role) -> LoopEnd {
         w.window_began.set(ticks());
         w.window_cut.store(true, Relaxed);
         if let Some(task) = task {
-            w = start(w, task);
+            w = start_in::<MEASURED>(w, task);
         }
     }
+}
+
+/// As [`start`].
+#[inline(always)]
+fn start_in<const MEASURED: bool>(w: Role, task: Runnable) -> Role {
+    if MEASURED {
+        w.pool.latency.iter().for_each(|latency| latency.begins(task.address()));
+    }
+    start(w, task)
 }
 
 /// Every so many turns: inbox, clock, who asks for work (else only a push looks, and one who has
@@ -136,6 +154,9 @@ fn tick(w: Role) -> (Role, bool) {
     }
     // Only we write it.
     w.tick_count.store(w.tick_count.load(Relaxed).wrapping_add(1), Relaxed);
+    if w.tick_count.load(Relaxed).is_multiple_of(SHOW) {
+        w.memory.show();
+    }
     w.drain_inbox();
     w.end_leases();
     let requested = w.window_cut.load(Relaxed);
@@ -210,7 +231,8 @@ fn measure_turns(w: &Worker) {
     let cut = w.window_cut.load(Relaxed);
     w.window_cut.store(false, Relaxed);
     if !(short && cut) {
-        w.deque().set_short_turns(short && w.pool.workers.queues().is_none() && monitor::runs());
+        let keeps = short && w.pool.latency.is_none();
+        w.deque().set_short_turns(keeps && w.pool.workers.queues().is_none() && monitor::runs());
     }
 }
 
@@ -238,7 +260,7 @@ fn take_from_stuck(w: &Worker) -> Option<Runnable> {
             spare::unless_job(w, victim, steal_one(victim, force))
         };
         if task.is_some() {
-            workers.found(victim);
+            has_stolen(w, victim, 1);
             return task;
         }
     }
@@ -248,6 +270,7 @@ fn take_from_stuck(w: &Worker) -> Option<Runnable> {
 /// Starts what was taken out of a queue, if anything was.
 fn start_taken(w: Role, task: Option<Runnable>) -> (Role, bool) {
     match task {
+        Some(task) if w.pool.latency.is_some() => (start_in::<true>(w, task), true),
         Some(task) => (start(w, task), true),
         None => (w, false),
     }
@@ -288,6 +311,7 @@ pub(crate) fn start(w: Role, task: Runnable) -> Role {
     let record = task.address();
     w.running.set(CurrentTask::of_task(record));
     w.budget.set(BUDGET);
+    w.counters.begun.add(1);
     let (mut w, mut ended) = w.run(task);
     // What completes itself has ended its context before.
     if ended == Ended::BySelf {
@@ -533,8 +557,9 @@ pub(crate) fn steal(w: &Worker, victim: &WorkerShared) -> Option<Runnable> {
         return None;
     }
     let mut tasks = [const { None }; crate::queue::deque::BATCH];
-    // A spare holds nothing back: it may be stuck soon.
-    let most = if w.spare { 1 } else { tasks.len() };
+    // A spare holds nothing back: it may be stuck soon. And where it is measured nothing is queued
+    // twice.
+    let most = if w.spare || w.pool.latency.is_some() { 1 } else { tasks.len() };
     let taken = victim.deque.steal(&mut tasks[..most]);
     if taken == 0 {
         victim.deque.request();
@@ -543,8 +568,14 @@ pub(crate) fn steal(w: &Worker, victim: &WorkerShared) -> Option<Runnable> {
     // Each push looks at our own request: a sleeper that scanned while they were in flight hears of
     // them.
     tasks[1..taken].iter_mut().filter_map(Option::take).for_each(|task| w.push_any(task));
-    w.pool.workers.found(victim);
+    has_stolen(w, victim, taken);
     tasks[0].take()
+}
+
+/// So many tasks were taken out of this worker's deque.
+pub(super) fn has_stolen(w: &Worker, victim: &WorkerShared, tasks: usize) {
+    w.counters.stolen.add(tasks as u64);
+    w.pool.workers.found(victim);
 }
 
 /// The oldest task of this worker, and no other; what is private, only by force.
@@ -570,7 +601,7 @@ fn steal_forced(w: &Worker) -> Option<Runnable> {
     for victim in w.pool.workers.others(&w.shared).filter(|victim| victim.deque.looks_stealable()) {
         let task = victim.deque.steal_forced();
         if task.is_some() {
-            w.pool.workers.found(victim);
+            has_stolen(w, victim, 1);
             return spare::unless_job(w, victim, task);
         }
     }

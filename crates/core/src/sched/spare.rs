@@ -59,7 +59,7 @@
 
 use super::busy::{self, Looking};
 use super::idle::WorkerShared;
-use super::run_loop::{FORCE_US, SHORT_SPIN_US, SPIN_US, steal_one, take_over};
+use super::run_loop::{FORCE_US, SHORT_SPIN_US, SPIN_US, has_stolen, steal_one, take_over};
 use super::worker::{Role, Worker};
 use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::record::header::Kind;
@@ -167,7 +167,7 @@ pub(super) fn steal(w: &Worker, victim: &WorkerShared, force: bool) -> Option<Ru
     loop {
         let task = pass_over(w, victim, steal_one(victim, force)?);
         if task.is_some() {
-            w.pool.workers.found(victim);
+            has_stolen(w, victim, 1);
             return task;
         }
     }

@@ -19,7 +19,7 @@ use myriad_base::sys::thread;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 // Numbers for the list of threads, and not in a model.
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Idle OS threads that are kept; more end when the worker has nothing to do.
 const KEEP_THREADS: usize = 64;
@@ -32,7 +32,8 @@ const TRIM_AT_ONCE: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Stacks {
     idle: Cell<*mut Parked>,
-    idle_count: Cell<usize>,
+    /// Atomic for whoever [reads metrics](Peer::idle_stacks).
+    pub(super) idle_count: AtomicUsize,
     /// Threads mode?
     threads: Cell<bool>,
     /// There is room above this part of the stack pointer's bits ...
@@ -109,7 +110,7 @@ impl Default for Stacks {
     fn default() -> Stacks {
         Stacks {
             idle: Cell::new(null_mut()),
-            idle_count: Cell::new(0),
+            idle_count: AtomicUsize::new(0),
             threads: Cell::new(true),
             room_floor: Cell::new(usize::MAX),
             room_mask: Cell::new(usize::MAX),
@@ -252,7 +253,7 @@ impl Stacks {
         // SAFETY: the node is parked or fresh, and in no other list.
         unsafe { (*node).next.with_mut(|next| *next = self.idle.get()) };
         self.idle.set(node);
-        self.idle_count.set(self.idle_count.get() + 1);
+        self.idle_count.store(self.idle_count.load(Relaxed) + 1, Relaxed);
     }
 
     /// Puts the current stack, which is in the worker's loop, on the idle list; the caller switches
@@ -277,7 +278,7 @@ impl Stacks {
     #[inline(always)]
     unsafe fn pop_idle(&self) -> *mut u8 {
         let node = self.idle.get();
-        self.idle_count.set(self.idle_count.get() - 1);
+        self.idle_count.store(self.idle_count.load(Relaxed) - 1, Relaxed);
         // SAFETY: the list is not empty (this function's contract); its nodes stand on idle stacks,
         // which are parked, and whose stack pointers were saved before they came into the list.
         unsafe {
@@ -354,7 +355,7 @@ impl Stacks {
 
     /// Idle threads beyond so many end, in threads mode.
     pub(crate) fn trim_threads(&self, w: &Peer, keep: usize) {
-        while self.threads.get() && self.idle_count.get() > keep {
+        while self.threads.get() && self.idle_count.load(Relaxed) > keep {
             self.end_one_idle(w);
         }
     }
@@ -365,12 +366,12 @@ impl Stacks {
         // SAFETY: owner only, and no reference to the pool outlives this call.
         let Some(stack_pool) = (unsafe { &mut *self.stack_pool.get() }) else { return };
         let mut last = self.idle.get();
-        if self.idle_count.get() > KEEP_FIBERS {
+        if self.idle_count.load(Relaxed) > KEEP_FIBERS {
             for _ in 1..KEEP_FIBERS {
                 // SAFETY: the list holds that many parked nodes.
                 last = unsafe { (*last).next.with(|next| *next) };
             }
-            for _ in 0..TRIM_AT_ONCE.min(self.idle_count.get() - KEEP_FIBERS) {
+            for _ in 0..TRIM_AT_ONCE.min(self.idle_count.load(Relaxed) - KEEP_FIBERS) {
                 // SAFETY: a parked node after `last`, taken out of the list: nobody will go on with
                 // its stack, on which only the loop's frame stands.
                 unsafe {
@@ -379,7 +380,7 @@ impl Stacks {
                     (*last).next.with_mut(|n| *n = next);
                     stack_pool.put((*node).saved.with(|saved| *saved));
                 }
-                self.idle_count.set(self.idle_count.get() - 1);
+                self.idle_count.store(self.idle_count.load(Relaxed) - 1, Relaxed);
                 w.count_stacks(-1);
             }
         }
@@ -403,9 +404,9 @@ impl Stacks {
         // switches back.
         unsafe { switch::switch(self.thread_stack.get(), first) };
         // The stack that switched back is neither idle nor blocked.
-        let blocked = usize::try_from(w.counted_stacks()).unwrap_or(0) - self.idle_count.get() - 1;
+        let blocked = usize::try_from(w.counted_stacks()).unwrap_or(0) - self.idle_count.load(Relaxed) - 1;
         self.idle.set(null_mut());
-        self.idle_count.set(0);
+        self.idle_count.store(0, Relaxed);
         w.set_stacks(0);
         // SAFETY: owner only.
         let stack_pool = unsafe { &mut *self.stack_pool.get() }.take();
@@ -509,7 +510,11 @@ pub(crate) fn worker_main(w: &'static Peer, run_loop: RunLoop) {
     busy::count(true);
     w.timers.reset(w);
     let config = w.pool.config();
-    w.shared.ready.set_shared(!config.fibers);
+    w.shared.ready.set_mode(!config.fibers, config.latency);
+    if config.latency {
+        // Each push comes to `Worker::serve_requests_for`.
+        w.shared.deque.keep_request();
+    }
     w.stacks.begin(w, &config, run_loop);
     if config.fibers {
         let blocked = match w.stacks.add_fresh(w) {

@@ -35,6 +35,7 @@ mod unstarted;
 use crate::record::create::KindWord;
 pub(crate) use role::Role;
 
+use super::counters::Counters;
 use super::idle::WorkerShared;
 use super::priority::PriorityState;
 use super::stacks::Stacks;
@@ -107,6 +108,8 @@ pub(crate) struct Peer {
     /// (Signed: a thread that goes on with another worker is counted there, by that worker; only
     /// the sum over all workers is exact, once they have ended.)
     stacks_made: std::sync::atomic::AtomicIsize,
+    /// What has happened here.
+    pub counters: Counters,
     /// Pending timers of tasks of this worker, under their lock.
     pub timers: Timers,
     /// Tasks of scopes and frames that have begun here: by the worker, or under their lock.
@@ -276,6 +279,30 @@ impl Peer {
         self.stacks_made.load(Relaxed)
     }
 
+    /// Of these the ones that run nothing, and wait to be used. An estimate, for any thread.
+    pub(crate) fn idle_stacks(&'static self) -> usize {
+        // SAFETY: all peers are the first field of a `Worker` that lives for ever. Only an atomic
+        // word of it is reached, by a reference to that word.
+        unsafe { (*self.whole()).stacks.idle_count.load(Relaxed) }
+    }
+
+    /// How many of its blocked closures are ready, and how often one has gone on. An estimate, for
+    /// any thread.
+    pub(crate) fn ready(&'static self) -> (usize, u64) {
+        let (ready, gone) = self.shared.ready.counts();
+        // SAFETY: all peers are the first field of a `Worker` that lives for ever, and only atomic
+        // words of it are reached.
+        let (has_next, gone_next) = unsafe { (!(*self.whole()).next.is_empty(), (*self.whole()).next.gone()) };
+        (ready + usize::from(has_next), gone as u64 + gone_next)
+    }
+
+    /// Free records that the worker held when it [said](Memory::show) so last. For any thread.
+    pub(crate) fn free_records(&'static self) -> usize {
+        // SAFETY: all peers are the first field of a `Worker` that lives for ever, and so are its
+        // lists; no reference to them is made here.
+        unsafe { Memory::shown(&raw const (*self.whole()).memory) }
+    }
+
     /// All its stacks are gone, or it has so many.
     pub(crate) fn set_stacks(&self, n: isize) {
         self.stacks_made.store(n, Relaxed);
@@ -320,6 +347,7 @@ impl Worker {
             on_duty: std::sync::atomic::AtomicBool::new(false),
             alone: std::sync::atomic::AtomicIsize::new(0),
             stacks_made: std::sync::atomic::AtomicIsize::new(0),
+            counters: Counters::default(),
             timers: Timers::default(),
             scoped: ScopedTasks::default(),
             pool,
@@ -487,6 +515,9 @@ pub(crate) fn wake_node_next(worker: Option<&Worker>, node: Resumable) {
 fn wake_elsewhere(worker: Option<&Worker>, node: Resumable) {
     match node.home().map(Home::shared) {
         Some(home) => {
+            if home.ready.is_measured() {
+                Peer::of(home).pool.latency.iter().for_each(|latency| latency.ready(node.address()));
+            }
             let fence = worker.map_or(Fence::foreign(), |worker| worker.shared.deque.fence);
             // SAFETY: `home` is the node's home.
             unsafe { home.workers.send(home, node, &fence) }

@@ -28,7 +28,7 @@ unsafe impl Send for Ward {}
 impl Ward {
     fn new(workers: usize, nodes: usize) -> Arc<Ward> {
         let w = TestPool::new(workers, 0);
-        w.workers.all().iter().for_each(|shared| shared.ready.set_shared(true));
+        w.workers.all().iter().for_each(|shared| shared.ready.set_mode(true, false));
         let nodes = (0..nodes).map(|_| Box::into_raw(Box::new(Parked::new(Some(Home::of(w.shared(0))))))).collect();
         Arc::new(Ward { w, nodes, taken: AtomicUsize::new(0) })
     }

@@ -6,6 +6,7 @@ mod common;
 mod bad_input;
 mod call_later;
 mod manual_clock;
+mod metrics;
 mod panic_places;
 mod runtimes;
 mod shutdown;

@@ -2,7 +2,9 @@
 
 #![allow(clippy::async_yields_async)] // a future that was polled is handed on, not awaited
 
-use crate::common::{Drops, each_owned as each_runtime, each_owned_with, ended_at_rest, wait_until};
+use crate::common::{
+    Drops, MODES, assert_ok, each_owned as each_runtime, each_owned_with, ended_at_rest, in_child, stderr, wait_until,
+};
 use myriad::channel::{Receiver, bounded, rendezvous, unbounded};
 use myriad::{Handle, JoinHandle, Report, Runtime, State, Unfinished, block_on, spawn, spawn_async};
 use std::sync::Arc;
@@ -428,4 +430,57 @@ fn of_many_only_some_are_named() {
         assert!(report.to_string().ends_with("\n  and 80 more"), "{report}");
         drop(tx);
     });
+}
+
+/// Who drops a runtime with tasks left hears of them, in one line; who shuts it down has a report.
+#[test]
+fn a_runtime_that_is_dropped_names_what_is_left() {
+    const LINE: &str = "myriad: the runtime 'mill' was dropped with ";
+    for mode in MODES {
+        let builder = || mode.builder().workers(2).name("mill");
+        let blocked = |rt: &Runtime, tasks: usize| {
+            let (tx, rx) = bounded::<()>(1);
+            for i in 0..tasks {
+                let rx = rx.clone();
+                drop(myriad::task::Builder::new().name(format!("t{i}")).on(rt.handle()).spawn(move || rx.recv()));
+            }
+            wait_until(|| rt.metrics().sum().blocked == tasks);
+            tx
+        };
+        let output = in_child(&[], || {
+            let rt = builder().build().unwrap();
+            let _tx = blocked(&rt, 1);
+            drop(rt);
+            let rt = builder().build().unwrap();
+            let _tx = blocked(&rt, 5);
+            drop(rt);
+            // A future that waits is dropped.
+            let rt = builder().build().unwrap();
+            drop(rt.spawn_async(std::future::pending::<()>()));
+            drop(rt);
+
+            // Nothing is left; nobody wants to hear of it; there is a report.
+            let rt = builder().build().unwrap();
+            rt.run(|| spawn(|| ()).join().unwrap());
+            drop(rt);
+            let rt = builder().on_unhandled_panic(myriad::Unhandled::Ignore).build().unwrap();
+            let _tx = blocked(&rt, 7);
+            drop(rt);
+            let rt = builder().build().unwrap();
+            let _tx = blocked(&rt, 9);
+            assert_eq!(end(rt).unfinished().len(), 9);
+        });
+        assert_ok(&output);
+        let said = stderr(&output);
+        let lines: Vec<_> = said.lines().filter(|line| line.contains("myriad: ")).collect();
+        let [one, five, future] = lines[..] else { panic!("{mode}: {said}") };
+        assert!(one.starts_with(&format!("{LINE}a task that had not ended: task 't0' spawned at ")), "{one}");
+        assert!(
+            one.contains("shutdown.rs:") && one.contains(": blocked, waits for a message. (`Runtime::shutdown`"),
+            "{one}"
+        );
+        assert!(five.starts_with(&format!("{LINE}5 tasks that had not ended: ")), "{five}");
+        assert!(five.contains("; and 2 more. (") && five.matches("waits for a message").count() == 3, "{five}");
+        assert!(future.contains("a waiting future, dropped"), "{future}");
+    }
 }

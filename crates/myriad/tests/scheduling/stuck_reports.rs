@@ -116,7 +116,7 @@ fn a_stuck_task_in_a_frame_is_named() {
     }
 }
 
-/// By default nothing is said; the variable asks for it.
+/// By default nothing is said of 0.2 s; the variable asks for it.
 #[cfg(unix)]
 #[test]
 fn the_standard_error_on_request() {
@@ -130,29 +130,79 @@ fn the_standard_error_on_request() {
     assert!(!String::from_utf8_lossy(&quiet.stderr).contains("has been stuck"));
     let loud = in_child(&[("MYRIAD_STUCK_MS", "30")], || {
         // It goes on until something is said.
-        let (mut reader, writer) = std::io::pipe().unwrap();
-        // SAFETY: descriptors that are open; the standard error's is kept beside.
-        let kept = unsafe {
-            let kept = libc::dup(2);
-            libc::dup2(writer.as_raw_fd(), 2);
-            kept
-        };
-        let text = &std::sync::OnceLock::new();
-        std::thread::scope(|threads| {
-            threads.spawn(|| {
-                let mut line = [0; 1000];
-                let n = reader.read(&mut line).unwrap();
-                text.set(line[..n].to_vec()).unwrap();
-            });
-            Mode::Threads.runtime(1).run(|| compute_until(|| text.get().is_some()));
-        });
-        // SAFETY: descriptors that are open.
-        unsafe { libc::dup2(kept, 2) };
-        std::io::stderr().write_all(text.get().unwrap()).unwrap();
+        reading_stderr(|said| Mode::Threads.runtime(1).run(|| compute_until(|| !said().is_empty())));
     });
     let text = String::from_utf8_lossy(&loud.stderr);
     assert!(text.contains("myriad: worker 0 of 'myriad' has been stuck for "), "{text}");
     assert!(text.contains("stuck_reports.rs:"), "{text}");
+}
+
+/// Calls `f` while the standard error is a pipe; `f` is told how to look at what was said so far.
+/// Writes all that to the standard error behind.
+#[cfg(unix)]
+fn reading_stderr(f: impl FnOnce(&(dyn Fn() -> String + Sync))) {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    // SAFETY: descriptors that are open; the standard error's is kept beside.
+    let kept = unsafe {
+        let kept = libc::dup(2);
+        libc::dup2(writer.as_raw_fd(), 2);
+        kept
+    };
+    let text = Arc::new(Mutex::new(Vec::new()));
+    let reads = text.clone();
+    let said = move || String::from_utf8_lossy(&text.lock().unwrap()).into_owned();
+    // (Not joined: who has inherited the descriptor may keep the pipe open.)
+    std::thread::spawn(move || {
+        let mut part = [0; 1000];
+        while let Ok(n @ 1..) = reader.read(&mut part) {
+            reads.lock().unwrap().extend_from_slice(&part[..n]);
+        }
+    });
+    f(&said);
+    // SAFETY: descriptors that are open.
+    unsafe { libc::dup2(kept, 2) };
+    std::io::stderr().write_all(said().as_bytes()).unwrap();
+}
+
+/// In debug builds something is said once for each place, with what to do; where panics are not
+/// reported, nothing.
+#[cfg(all(unix, debug_assertions))]
+#[test]
+fn a_hint_once_for_each_place() {
+    for mode in MODES {
+        let output = in_child(&[], || {
+            myriad_core::engine::testing::hint_after(30);
+            reading_stderr(|said| {
+                let quiet = mode.builder().workers(1).on_unhandled_panic(myriad::Unhandled::Ignore).build().unwrap();
+                let stop = Arc::new(AtomicBool::new(false));
+                let stopped = stop.clone();
+                drop(quiet.spawn(move || compute_until(|| stopped.load(Relaxed))));
+                let is_stuck = |rt: &myriad::Runtime| rt.metrics().workers_in(myriad::WorkerState::Stuck) == 1;
+                let rts = [mode.runtime(1), mode.runtime(1), mode.runtime(1)];
+                for (i, rt) in rts[..2].iter().enumerate() {
+                    let stopped = stop.clone();
+                    let name = format!("one {i}");
+                    drop(myriad::task::Builder::new().name(name).on(rt.handle()).spawn(move || {
+                        compute_until(|| stopped.load(Relaxed));
+                    }));
+                    wait_until(|| said().contains("'one ") && is_stuck(rt));
+                }
+                // What is to be said of the second one would be said before this.
+                let stopped = stop.clone();
+                drop(rts[2].spawn(move || compute_until(|| stopped.load(Relaxed))));
+                wait_until(|| said().matches("hint: worker 0").count() >= 2 && is_stuck(&quiet));
+                stop.store(true, Relaxed);
+            });
+        });
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert_eq!(text.matches("has been stuck for").count(), 2, "{mode}: {text}");
+        assert_eq!(text.matches("in task 'one 0' spawned at ").count(), 1, "{mode}: {text}");
+        assert!(
+            text.contains("it computes. ") && text.contains("`compute` is for long computations"),
+            "{mode}: {text}"
+        );
+    }
 }
 
 /// A hook that panics harms nobody; one that takes its time holds nothing up that needs no help.

@@ -148,6 +148,12 @@ impl Deque {
         top > head && (top > head + 1 || self.kept.load(Relaxed) != KEPT)
     }
 
+    /// How many tasks are there, at most: tombstones count as well. An estimate, for any thread.
+    pub(crate) fn len(&self) -> usize {
+        let head = self.head.load(Relaxed);
+        self.top.load(Relaxed).saturating_sub(head)
+    }
+
     /// Does the owner keep a task for itself, which it will run in a moment? A hint.
     pub(crate) fn keeps_task(&self) -> bool {
         self.kept.load(Relaxed) == KEPT && self.looks_busy()

@@ -185,6 +185,9 @@ pub(crate) trait PolicyQueues: fmt::Debug + Send + Sync {
     /// Is there nothing? True of the moment of a heavy fence before it.
     fn is_empty(&self) -> bool;
 
+    /// How many tasks there are, queue by queue.
+    fn len(&self) -> usize;
+
     /// Is there something for a worker which was given nothing at this version? As true as
     /// [`is_empty`](Self::is_empty).
     fn has_new(&self, _declined: u64) -> bool {

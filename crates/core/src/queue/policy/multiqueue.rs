@@ -224,4 +224,9 @@ impl PolicyQueues for MultiQueue {
     fn is_empty(&self) -> bool {
         self.queues.iter().all(LockedQueue::is_empty)
     }
+
+    fn len(&self) -> usize {
+        let len = |queue: &mut HeapQueue| queue.woken.len() + queue.fresh.len() + queue.last.len();
+        self.queues.iter().map(|queue| queue.with(len)).sum()
+    }
 }

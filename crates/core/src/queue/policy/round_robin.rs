@@ -57,4 +57,8 @@ impl PolicyQueues for RoundRobin {
     fn is_empty(&self) -> bool {
         self.hands.iter().all(Fifo::is_empty)
     }
+
+    fn len(&self) -> usize {
+        self.hands.iter().map(Fifo::len).sum()
+    }
 }

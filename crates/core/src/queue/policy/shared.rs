@@ -48,6 +48,10 @@ impl Fifo {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.with(|claim_list| claim_list.len())
+    }
 }
 
 /// See the module's header.
@@ -80,5 +84,9 @@ impl PolicyQueues for SharedQueue {
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
     }
 }

@@ -312,6 +312,10 @@ impl PolicyQueues for &'static Table {
         self.state.is_empty()
     }
 
+    fn len(&self) -> usize {
+        self.state.with(|state| state.fresh.len() + state.given.len())
+    }
+
     fn has_new(&self, declined: u64) -> bool {
         let first = self.state.first();
         first != EMPTY && first != declined

@@ -32,6 +32,11 @@ impl Dedicated {
         self.locked().live.is_empty()
     }
 
+    /// How many have not ended.
+    pub(crate) fn count(&self) -> usize {
+        self.locked().live.len()
+    }
+
     /// Has this task a thread of its own?
     pub(crate) fn has(&self, task: *const Header) -> bool {
         self.locked().live.contains(&DedicatedTask(task))

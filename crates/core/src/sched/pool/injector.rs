@@ -122,6 +122,9 @@ impl Pool {
         if !self.admits(&injector, origin) {
             return Err(task);
         }
+        if let Some(latency) = &self.latency {
+            latency.queued(task.address());
+        }
         // Counted under the lock, so that a pool in use is meant.
         match queue {
             None => {
@@ -189,6 +192,9 @@ impl Pool {
     pub(crate) fn pin(&self, task: Runnable, worker: usize, origin: Origin) {
         let mut injector = self.injector.lock();
         if self.admits(&injector, origin) {
+            if let Some(latency) = &self.latency {
+                latency.queued(task.address());
+            }
             injector.pinned.entry(worker).or_default().push_back(task);
             let w = self.regular_workers()[worker];
             // Under the lock, as above. Awake, it looks at its next turn.
@@ -265,8 +271,8 @@ impl Pool {
         if others {
             w.priority_state.begins(false);
         }
-        // A spare holds nothing back.
-        let most = if w.spare { 1 } else { 32 };
+        // A spare holds nothing back; and where it is measured nothing is queued twice.
+        let most = if w.spare || self.latency.is_some() { 1 } else { 32 };
         let share = (injector.queue.len(with_jobs) / self.regular_workers().len()).clamp(1, most);
         let first = injector.queue.pop(with_jobs)?;
         let more: Vec<Runnable> = (1..share).map_while(|_| injector.queue.pop(with_jobs)).collect();

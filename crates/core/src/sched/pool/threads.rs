@@ -37,7 +37,7 @@ impl Pool {
         w.alone.store(0, Relaxed);
         w.shared.remote.dead.store(false, Relaxed);
         self.workers.join(&w.shared);
-        self.spawn_thread(name, move || worker_main(w, run_loop::run)).inspect_err(|_| self.workers.drop_last())
+        self.spawn_thread(name, move || worker_main(w, run_loop::of(self))).inspect_err(|_| self.workers.drop_last())
     }
 
     /// Starts the workers, and waits until each has a stack.
@@ -46,7 +46,7 @@ impl Pool {
         let config = self.config();
         for (i, &w) in self.regular_workers().iter().enumerate() {
             let name = config.threads.name(i, || format!("{}-{i}", config.name));
-            if let Err(error) = self.spawn_thread(name, move || worker_main(w, run_loop::run)) {
+            if let Err(error) = self.spawn_thread(name, move || worker_main(w, run_loop::of(self))) {
                 self.stop_started(i);
                 return Err(io::Error::new(error.kind(), format!("cannot start worker {i}: {error}")));
             }
@@ -226,6 +226,11 @@ impl Pool {
             map::thread_ended();
         }
         more
+    }
+
+    /// How many threads it has.
+    pub(crate) fn count_threads(&self) -> usize {
+        self.threads.lock().handles.len()
     }
 
     /// Are threads on their way to their end?

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
+// Std's: a setting.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Who is told when a worker has been in one task for a long time: see
 /// [`Builder::on_stuck`](crate::runtime::Builder::on_stuck).
 ///
 /// Once for each time that it is stuck, from a thread that is no worker. A long computation is
-/// nothing bad, so by default nobody is told.
+/// nothing bad, so by default there is only a [hint](Self::Hint).
 ///
 /// Each pool of a runtime has one thread at a time that tells, one report after the other, and what
 /// it is told does may take its time: workers that are stuck get help meanwhile, also those that it
@@ -28,8 +30,13 @@ use std::time::Duration;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum OnStuck {
-    /// Nobody.
+    /// In debug builds a line on the standard error once a task has kept its worker for 5 s, once
+    /// for each place where such tasks are spawned, with what to do about that. Not while a
+    /// debugger traces the process, nor where [`Unhandled`](crate::Unhandled) is not `Report`. In
+    /// other builds nobody is told.
     #[default]
+    Hint,
+    /// Nobody.
     Ignore,
     /// A line on the standard error.
     Report {
@@ -45,9 +52,18 @@ pub enum OnStuck {
     },
 }
 
+/// When there is a hint, in milliseconds.
+static HINT_AFTER: AtomicU64 = AtomicU64::new(5_000);
+
+/// For tests: from now on there is a hint after so long.
+pub fn hint_after(millis: u64) {
+    HINT_AFTER.store(millis, Relaxed);
+}
+
 impl fmt::Debug for OnStuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            OnStuck::Hint => f.write_str("Hint"),
             OnStuck::Ignore => f.write_str("Ignore"),
             OnStuck::Report { after } => write!(f, "Report({after:?})"),
             OnStuck::Hook { after, .. } => write!(f, "Hook({after:?}, ..)"),
@@ -59,13 +75,14 @@ impl OnStuck {
     /// As `MYRIAD_STUCK_MS` says.
     pub(crate) fn from_environment() -> OnStuck {
         let after = std::env::var("MYRIAD_STUCK_MS").ok().and_then(|ms| ms.trim().parse().ok());
-        after.map_or(OnStuck::Ignore, |ms| OnStuck::Report { after: Duration::from_millis(ms) })
+        after.map_or(OnStuck::Hint, |ms| OnStuck::Report { after: Duration::from_millis(ms) })
     }
 
     /// When somebody is told.
     pub(super) fn after(&self) -> Option<Duration> {
         match self {
             OnStuck::Ignore => None,
+            OnStuck::Hint => Some(Duration::from_millis(HINT_AFTER.load(Relaxed))),
             OnStuck::Report { after } | OnStuck::Hook { after, .. } => Some(*after),
         }
     }

@@ -28,6 +28,7 @@ use super::monitor;
 use super::stuck::{OnStuck, Stuck};
 use super::watch::Watch;
 use crate::sched::fork;
+use crate::sched::hints;
 use crate::sched::pool::Pool;
 use crate::sched::{unwind, user_code};
 use myriad_base::sys::passing::passing;
@@ -79,6 +80,7 @@ fn tell_all(number: u64) {
 fn tell(who: &OnStuck, stuck: &Stuck) {
     match who {
         OnStuck::Ignore => {}
+        OnStuck::Hint => hints::task_keeps_worker(stuck.location, stuck.blocked, stuck),
         OnStuck::Report { .. } => say!("myriad: {stuck}"),
         OnStuck::Hook { hook, .. } => {
             if let Err(payload) = user_code::call(|| hook(stuck)) {

@@ -43,15 +43,21 @@
 //! A thousand tasks that each block with the same lock held so take milliseconds and not a
 //! threshold for each.
 //!
+//! **A process that stood still** (stopped in a debugger, or with its machine) has workers that did
+//! not move meanwhile, and are not stuck. The monitor did not move either: after a look that comes
+//! [`STOOD_STILL`] late the time that a worker has been in a task begins anew.
+//!
 //! **Errors in judgement** are harmless: a worker that the system has not let run looks stuck;
 //! helping it is right at any time.
 
 use super::reports::Reports;
 use super::stuck::{OnStuck, Stuck};
 use super::tell::Errand;
+use crate::sched::hints;
 use crate::sched::idle::{ASLEEP, RESTING, WorkerShared};
 use crate::sched::pool::Pool;
 use crate::sched::timers::Timers;
+use crate::sched::unhandled::Unhandled;
 use crate::sched::worker::Peer;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::Instant;
@@ -71,6 +77,8 @@ pub(crate) const CALM_AFTER: Duration = Duration::from_millis(100);
 pub(crate) const BUSY_THRESHOLD: Duration = Duration::from_secs(1);
 /// Between two looks, if all who are awake have been waiting in the system for long.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// The monitor has not looked for so long, although it was not asleep.
+const STOOD_STILL: Duration = Duration::from_secs(1);
 /// Spares that begin at one look, at most: each is a thread to start.
 const AT_ONCE: usize = 16;
 
@@ -83,6 +91,8 @@ pub(super) struct Watch {
     on_stuck: OnStuck,
     reports: Reports,
     histories: Vec<WorkerHistory>,
+    /// When it looked last.
+    looked: Option<Instant>,
     /// When a worker was stuck last.
     last_stuck: Option<Instant>,
     /// When a worker that moved was found stuck last.
@@ -167,9 +177,13 @@ impl Watch {
             number,
             pool,
             workers: config.workers,
-            on_stuck: config.stuck.clone(),
+            on_stuck: match &config.stuck {
+                OnStuck::Hint if !hints::ON || !matches!(config.unhandled, Unhandled::Report) => OnStuck::Ignore,
+                on_stuck => on_stuck.clone(),
+            },
             reports: Reports::default(),
             histories: Vec::new(),
+            looked: None,
             last_stuck: None,
             newly_stuck: None,
             last_ready: None,
@@ -240,6 +254,9 @@ impl Watch {
     pub(super) fn scan(&mut self, now: Instant) -> Option<Duration> {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM_AFTER);
         let threshold = if recent(self.last_ready) { READY_THRESHOLD } else { THRESHOLD };
+        if self.looked.replace(now).is_some_and(|looked| now - looked >= STOOD_STILL) {
+            self.histories.iter_mut().for_each(|history| history.at_since = now);
+        }
         let mut found = ScanResult::default();
         for (i, &shared) in self.pool.workers.all().iter().enumerate() {
             if self.histories.len() == i {
@@ -367,6 +384,9 @@ impl Watch {
                 && w.tick_count.load(Acquire) == tick_count
             {
                 history.told = true;
+                if matches!(self.on_stuck, OnStuck::Hint) && thread::is_traced() {
+                    return;
+                }
                 self.reports.push(Stuck {
                     runtime: self.pool.config().name.clone(),
                     worker: shared.index,
@@ -486,4 +506,47 @@ fn moves(shared: &WorkerShared) -> bool {
         thread::relax();
     }
     false
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use crate::runtime::Builder;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    /// A process that was stopped has no stuck workers because of that; the time in a task counts
+    /// on while the monitor looks.
+    #[test]
+    fn a_process_that_stood_still() {
+        let after = Duration::from_secs(5);
+        let hook = Arc::new(|_: &Stuck| ());
+        // (The runtime's own monitor has real time, in which 5 s do not pass here.)
+        let rt = Builder::new().workers(1).on_stuck(OnStuck::Hook { after, hook }).build().unwrap();
+        let gate = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+        let held = gate.clone();
+        let task = rt.spawn(move || {
+            held.0.store(true, Release);
+            while !held.1.load(Acquire) {
+                std::hint::spin_loop();
+            }
+        });
+        while !gate.0.load(Acquire) {
+            std::thread::yield_now();
+        }
+        let mut watch = Watch::new(rt.pool, u64::MAX);
+        let mut now = myriad_base::sys::clock::system_now();
+        let mut look = |pause: Duration| {
+            now += pause;
+            watch.scan(now);
+            watch.next_said().map(|stuck| stuck.duration())
+        };
+        assert_eq!(look(Duration::ZERO), None);
+        // It stands for a minute.
+        assert_eq!(look(Duration::from_secs(60)), None);
+        let told = (1..100).map(|i| (i, look(Duration::from_millis(100)))).find(|(_, told)| told.is_some());
+        assert_eq!(told, Some((50, Some(after))));
+        gate.1.store(true, Release);
+        task.join().unwrap();
+    }
 }

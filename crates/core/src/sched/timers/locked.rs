@@ -7,7 +7,7 @@ use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::Instant;
 use myriad_base::wheel::{Supply, TimerNode, Wheel};
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 /// See the module's header.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Timers {
     supplied: AtomicBool,
     /// When something is due next, in nanoseconds; written under the lock.
     next: AtomicU64,
+    /// How many timers are in the wheel; written under the lock, for whoever reads metrics.
+    pending: AtomicUsize,
 }
 
 // SAFETY: the wheel is reached under the lock only.
@@ -30,6 +32,7 @@ impl Default for Timers {
             wheel: UnsafeCell::new(Wheel::new(0)),
             supplied: AtomicBool::new(false),
             next: AtomicU64::new(u64::MAX),
+            pending: AtomicUsize::new(0),
         }
     }
 }
@@ -48,6 +51,7 @@ impl Locked<'_> {
     }
     pub(super) fn publish_next(&self) {
         self.timers.next.store(self.wheel().next_event().unwrap_or(u64::MAX), Relaxed);
+        self.timers.pending.store(self.wheel().len(), Relaxed);
     }
     /// Takes a timer out; false if it has fired.
     ///
@@ -92,6 +96,11 @@ impl Timers {
     pub(crate) fn next(&self) -> u64 {
         // Relaxed: a hint; who goes by it looks again under the lock.
         self.next.load(Relaxed)
+    }
+
+    /// How many timers are pending. An estimate, for any thread.
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.load(Relaxed)
     }
 
     /// Locks the wheel, for the calling worker's owner of biases. Inside: nothing foreign, nothing

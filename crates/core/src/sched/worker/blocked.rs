@@ -7,45 +7,64 @@ use crate::queue::ready::{OwnRing, Ready, prefetch};
 use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
 use crate::sched::cancel::{checkpoint, request};
+use crate::sched::counters::Counter;
 use crate::sched::driver;
 use crate::sched::hints;
 use crate::sched::lifecycle;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
 use myriad_base::sys::atomic::Ordering::*;
-use std::cell::Cell;
 use std::ptr::null_mut;
+// Std's: one thread writes the slot, and others only estimate.
+use std::sync::atomic::AtomicPtr;
 
-/// The slot of the blocked task that goes on before all that are ready.
-#[derive(Debug)]
-pub(crate) struct Next(Cell<*mut Parked>);
-
-impl Default for Next {
-    fn default() -> Self {
-        Next(Cell::new(null_mut()))
-    }
+/// The slot of the blocked task that goes on before all that are ready, in fiber mode. The worker's
+/// own; atomic for whoever [counts](super::Peer::ready).
+#[derive(Debug, Default)]
+pub(crate) struct Next {
+    node: AtomicPtr<Parked>,
+    /// How many have gone on out of it.
+    gone: Counter,
 }
 
 impl Next {
+    /// Is one there?
     #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.0.get().is_null()
+    pub(super) fn is_empty(&self) -> bool {
+        self.node.load(Relaxed).is_null()
+    }
+
+    /// How many have gone on out of it.
+    pub(super) fn gone(&self) -> u64 {
+        self.gone.get()
     }
 
     /// Returns the one that was there.
     #[inline(always)]
     fn replace(&self, node: Resumable) -> Option<Resumable> {
+        let before = self.node.load(Relaxed);
+        self.node.store(node.into_raw(), Relaxed);
         // SAFETY: it was put there as one, and is out of the slot now.
-        unsafe { Resumable::from_slot(self.0.replace(node.into_raw())) }
+        unsafe { Resumable::from_slot(before) }
     }
 
     /// (Most often there is none, so it is written only if there was one.)
     #[inline(always)]
     fn take(&self) -> Option<Resumable> {
         // SAFETY: as in `replace`.
-        let node = unsafe { Resumable::from_slot(self.0.get()) };
+        let node = unsafe { Resumable::from_slot(self.node.load(Relaxed)) };
         if node.is_some() {
-            self.0.set(null_mut());
+            self.node.store(null_mut(), Relaxed);
+        }
+        node
+    }
+
+    /// Takes the one that goes on.
+    #[inline(always)]
+    fn take_to_go_on(&self) -> Option<Resumable> {
+        let node = self.take();
+        if node.is_some() {
+            self.gone.add(1);
         }
         node
     }
@@ -61,11 +80,20 @@ impl Worker {
     pub(crate) unsafe fn make_ready(&self, node: Resumable) {
         match self.ring() {
             Some(ring) => ring.push(node),
-            None => self.shared.push_ready(node),
+            None => self.make_ready_locked(node, false),
         }
     }
 
-    /// The ready ring, in fiber mode: it is the worker's own.
+    /// The same where the ring has a lock; `next`: it goes on before all that are ready.
+    #[inline(never)]
+    fn make_ready_locked(&self, node: Resumable, next: bool) {
+        if let Some(latency) = &self.pool.latency {
+            latency.ready(node.address());
+        }
+        if next { self.shared.push_next(node) } else { self.shared.push_ready(node) }
+    }
+
+    /// The ready ring, in fiber mode, unless it is measured: then it is the worker's own.
     #[inline(always)]
     fn ring(&self) -> Option<OwnRing<'_>> {
         // SAFETY: who has a `&Worker` has the worker's role as long as the borrow lasts, and so is
@@ -87,7 +115,7 @@ impl Worker {
     /// The node is of this worker.
     #[inline(always)]
     pub(crate) unsafe fn make_next(&self, node: Resumable) {
-        let Some(ring) = self.ring() else { return self.shared.push_next(node) };
+        let Some(ring) = self.ring() else { return self.make_ready_locked(node, true) };
         // Its stack may be cold, and the caller goes on for a while.
         // SAFETY: this worker, the node's home (this function's contract), is the one that resumes.
         prefetch(unsafe { node.saved() }.wrapping_add(64));
@@ -115,14 +143,24 @@ impl Worker {
     pub(crate) fn take_ready(&self) -> Option<Resumable> {
         match self.ring() {
             Some(ring) => self.take_ready_fiber(ring),
-            None => self.shared.ready.locked(Ready::pop_next),
+            None => self.take_ready_locked(),
         }
+    }
+
+    /// The same where the ring has a lock.
+    #[inline(never)]
+    fn take_ready_locked(&self) -> Option<Resumable> {
+        let node = self.shared.ready.locked(Ready::pop_next)?;
+        if let Some(latency) = &self.pool.latency {
+            latency.goes_on(node.address());
+        }
+        Some(node)
     }
 
     /// The blocked task that goes on next, in fiber mode.
     #[inline(always)]
     fn take_ready_fiber(&self, ring: OwnRing<'_>) -> Option<Resumable> {
-        self.next.take().or_else(|| ring.pop())
+        self.next.take_to_go_on().or_else(|| ring.pop())
     }
 
     /// Is no blocked task ready?
@@ -208,10 +246,33 @@ impl Role {
             // SAFETY: the node stands (this function's contract), and its reason does not change.
             self.hint(unsafe { (*node).reason });
         }
-        let Some(ring) = self.ring() else {
-            // SAFETY: this worker is in threads mode, and the rest is this function's contract.
-            return unsafe { self.suspend_thread(node) };
-        };
+        if self.ring().is_none() {
+            // SAFETY: the ring has a lock, and the rest is this function's contract.
+            return unsafe { self.suspend_locked(node) };
+        }
+        // SAFETY: fiber mode, not measured; and this function's contract.
+        unsafe { self.suspend_fiber::<false>(node) }
+    }
+
+    /// Sets the current stack aside, where the ready ring has a lock. (To find out the mode once,
+    /// and first, costs a fiber less than to ask at each step.)
+    ///
+    /// # Safety
+    /// Threads mode, or fiber mode and measured; and the conditions of [`suspend`](Self::suspend),
+    /// on `node`.
+    #[inline(never)]
+    unsafe fn suspend_locked(self, node: *const Parked) -> Role {
+        // SAFETY: this function's contract is that of either, in its mode.
+        unsafe { if self.are_fibers() { self.suspend_fiber::<true>(node) } else { self.suspend_thread(node) } }
+    }
+
+    /// Sets the current stack aside, in fiber mode.
+    ///
+    /// # Safety
+    /// Fiber mode, and the ready ring is `MEASURED` or not; and the conditions of
+    /// [`suspend`](Self::suspend), on `node`.
+    #[inline(always)]
+    unsafe fn suspend_fiber<const MEASURED: bool>(self, node: *const Parked) -> Role {
         let running = self.running.get();
         // SAFETY: `running` is the word of what runs here, which has not ended; `node` is that of
         // its wait, which stands (this function's contract).
@@ -223,7 +284,13 @@ impl Role {
             None
         } else {
             self.tick_countdown.store(left - 1, Relaxed);
-            self.take_ready_fiber(ring)
+            if MEASURED {
+                self.take_ready()
+            } else {
+                // SAFETY: the ring is neither shared nor measured (this function's contract), and
+                // the role makes the calling thread its owner.
+                self.take_ready_fiber(unsafe { self.shared.ready.own_ring() })
+            }
         };
         if ready.as_ref().is_some_and(|ready| std::ptr::eq(ready.address(), node)) {
             // Woken already, and first in the queue: its stack is this one.
@@ -232,8 +299,10 @@ impl Role {
         }
         let to = match ready {
             None => self.stacks.take_idle(&self),
-            // SAFETY: this worker resumes it, next.
-            Some(ready) => unsafe { ready.saved() },
+            Some(ready) => {
+                // SAFETY: this worker resumes it, next.
+                unsafe { ready.saved() }
+            }
         };
         // SAFETY: `to` is a saved or fresh stack of this worker's, out of its queue or list, so
         // nobody else goes on with it; `node` stands until the switch comes back (this function's
@@ -245,12 +314,11 @@ impl Role {
         self
     }
 
-    /// Sets the current stack aside, in threads mode. (To find out the mode once, and first, costs
-    /// a fiber less than to ask at each step.)
+    /// Sets the current stack aside, in threads mode.
     ///
     /// # Safety
     /// Threads mode; and the conditions of [`suspend`](Self::suspend), on `node`.
-    #[inline(never)]
+    #[inline(always)]
     unsafe fn suspend_thread(self, node: *const Parked) -> Role {
         let running = self.running.get();
         // SAFETY: `running` is the word of what runs here, which has not ended; `node` is that of
@@ -270,9 +338,11 @@ impl Role {
         }
         let to = match ready {
             None => self.stacks.take_idle(&self),
-            // SAFETY: this worker resumes it, next. (Its thread may be about to park: see
-            // `takeover`.)
-            Some(ready) => unsafe { ready.saved() },
+            Some(ready) => {
+                // SAFETY: this worker resumes it, next. (Its thread may be about to park: see
+                // `takeover`.)
+                unsafe { ready.saved() }
+            }
         };
         // SAFETY: the node is that of the wait below, which stands in this thread's stack until the
         // switch comes back; the role goes to a thread of this worker's.

@@ -23,6 +23,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn push_new<T>(&self, task: Created<T>) -> HeldTask<T> {
         self.debug_assert_knows_context();
+        self.counters.spawned.add(1);
         if !self.is_plain() {
             return task.through(|task| self.push_inheriting(task));
         }
@@ -44,6 +45,7 @@ impl Worker {
     /// Queues a future that the running task spawns: it inherits from the task's context.
     #[inline(always)]
     pub(crate) fn push_new_future<T>(&self, task: NewFuture<T>) -> HeldTask<T> {
+        self.counters.spawned.add(1);
         let task = if self.has_contexts() { inherit::future(Some(self), task, None) } else { Unheld::from(task) };
         let (task, held) = task.into_parts();
         self.push_future(task);
@@ -140,6 +142,9 @@ impl Worker {
 
     /// The worker has just pushed.
     fn serve_requests_for(&self, arrival: Option<Arrival>) {
+        if let Some(latency) = self.pool.latency.as_ref().filter(|_| arrival != Some(Arrival::Last)) {
+            latency.queued(self.deque().newest());
+        }
         let workers = &self.pool.workers;
         let Some(queues) = workers.queues() else { return workers.serve_requests(&self.shared, self.deque()) };
         // Where there are a policy's queues, nobody steals, and each push is passed on at once: so
