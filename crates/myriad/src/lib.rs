@@ -73,13 +73,14 @@
 
 pub use myriad_base::platform::{Platform, platform};
 pub use myriad_core::cancel;
+pub use myriad_core::dump;
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
-    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, NoPool, OnStuck, Policy, Report, Runtime, Scope,
-    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, WaitReason, block_on, blocking, blocking_async,
-    compute, compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
-    try_scope, yield_now,
+    Blocking, Builder, Deadlock, Errors, Handle, JoinError, JoinHandle, NoPool, OnDeadlock, OnStuck, Policy, Report,
+    Runtime, Scope, ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, WaitReason, block_on, blocking,
+    blocking_async, compute, compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on,
+    task_local, try_scope, yield_now,
 };
 pub use myriad_par as par;
 pub use myriad_sync::{channel, select, select_async};

@@ -162,7 +162,7 @@ impl Caller {
         self.worker().is_some_and(|w| w.stacks.has_idle())
     }
 
-    /// What it costs to wake a foreign thread, in ticks: see [`foreign`](super::foreign).
+    /// What it costs to wake a foreign thread, in ticks.
     pub fn wake_ticks() -> Option<u64> {
         foreign::wake_ticks()
     }
