@@ -11,7 +11,7 @@ use myriad_base::sys::hooks::Hooks;
 /// wakes it.
 pub mod wait {
     pub use crate::sched::wait::{
-        Caller, CancelFn, InHand, MultiWait, PairClaim, Parked, PollWait, Wait, WaitReason, Waiter,
+        BEHIND_WAIT, Caller, CancelFn, InHand, MultiWait, PairClaim, Parked, PollWait, Wait, WaitReason, Waiter,
     };
 }
 

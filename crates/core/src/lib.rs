@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! api       what users call: spawn, join, scope, sleep, task-locals, blocking
-//! runtime   builder, pools, shutdown, report
+//! runtime   builder, pools, shutdown, report, dump, deadlocks
 //! sched     workers and their loop, sleep and wake, waiting, timers, cancellation
 //! queue     deque, inbox, policies, parked waits
 //! record    a task's header, state, result and memory
@@ -45,6 +45,13 @@ pub mod scheduler {
     pub use myriad_base::sys::thread::{Distance, Topology};
 }
 
+/// What all tasks do at a moment.
+pub mod dump {
+    pub use crate::runtime::dump::{
+        Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, WhyWaiting, WorkerState,
+    };
+}
+
 /// Time: the timers of a worker, and sleeping.
 pub mod time {
     pub use crate::api::time::{
@@ -63,6 +70,8 @@ pub use api::{
 };
 pub use queue::policy::Policy;
 pub use queue::reason::WaitReason;
+pub use runtime::deadlock::{Deadlock, OnDeadlock};
+pub use runtime::dump::dump;
 pub use runtime::{
     Builder, CallMetrics, LatencyMetrics, Metrics, NoPool, PoolMetrics, Report, Runtime, State, Unfinished,
     WorkerCounts, WorkerMetrics, WorkerState, metrics,

@@ -21,6 +21,9 @@ const FILES: &[&str] = &[
     "core/src/queue/reason.rs",
     "core/src/runtime/metrics/",
     "core/src/runtime/report.rs",
+    "core/src/runtime/dump/json.rs",
+    "core/src/runtime/dump/text.rs",
+    "core/src/runtime/dump/why.rs",
     "core/src/queue/policy/label.rs",
 ];
 
@@ -35,6 +38,8 @@ const OTHERS: &[&str] = &[
     "what the last handle of a token holds",
     "what a closure of on_cancel holds",
     "a thread for functions of users",
+    "the thread that writes dumps",
+    "the thread that tells of a deadlock",
     "what a Pool does with an object",
     "head {head:#x}, split",
     "task '{",

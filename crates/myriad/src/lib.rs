@@ -84,13 +84,15 @@
 
 pub use myriad_base::platform::{Platform, platform};
 pub use myriad_core::cancel;
+pub use myriad_core::dump;
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
-    Blocking, Builder, CallMetrics, Errors, Handle, JoinError, JoinHandle, LatencyMetrics, Metrics, NoPool, OnStuck,
-    Policy, PoolMetrics, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled,
-    WaitReason, WorkerCounts, WorkerMetrics, WorkerState, block_on, blocking, blocking_async, compute, compute_async,
-    join, metrics, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local, try_scope, yield_now,
+    Blocking, Builder, CallMetrics, Deadlock, Errors, Handle, JoinError, JoinHandle, LatencyMetrics, Metrics, NoPool,
+    OnDeadlock, OnStuck, Policy, PoolMetrics, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck, TryScope,
+    Unfinished, Unhandled, WaitReason, WorkerCounts, WorkerMetrics, WorkerState, block_on, blocking, blocking_async,
+    compute, compute_async, join, metrics, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
+    try_scope, yield_now,
 };
 #[doc(inline)]
 pub use myriad_par as par;

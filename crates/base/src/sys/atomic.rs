@@ -82,6 +82,13 @@ mod plain {
             self.store(value, order);
         }
     }
+    impl Overwrite for AtomicUsize {
+        type Value = usize;
+        #[inline(always)]
+        fn overwrite(&self, value: usize, order: Ordering) {
+            self.store(value, order);
+        }
+    }
 
     /// A load that has a place in the order of all sequentially consistent operations; see the
     /// module's header.
@@ -292,6 +299,13 @@ mod touched {
         type Value = u8;
         #[track_caller]
         fn overwrite(&self, value: u8, order: Ordering) {
+            self.swap(value, order);
+        }
+    }
+    impl Overwrite for AtomicUsize {
+        type Value = usize;
+        #[track_caller]
+        fn overwrite(&self, value: usize, order: Ordering) {
             self.swap(value, order);
         }
     }

@@ -33,6 +33,10 @@ pub type GiveBack = Box<dyn FnOnce(bool)>;
 /// crates.)
 #[derive(Debug, Clone, Copy)]
 pub enum Rank {
+    /// Whoever looks at all tasks.
+    Looks,
+    /// What is done at a deadlock.
+    Deadlocks,
     /// The stand-in for rayon.
     Rayon,
     /// The library for C.
@@ -52,6 +56,8 @@ pub enum Rank {
     Starting,
     /// Sets of tasks.
     Sets,
+    /// Foreign threads that sleep.
+    Sleepers,
     /// This crate's own.
     Base,
     /// Threads that begin or end: last, for they take none of the locks above.

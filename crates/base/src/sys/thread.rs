@@ -5,6 +5,7 @@
 
 pub mod cores;
 mod topology;
+pub mod waits;
 
 pub use cores::{Cores, available, processors, processors_now};
 pub use topology::{Distance, Topology};

@@ -4,13 +4,14 @@ use super::ended;
 use super::error::JoinError;
 use super::id::TaskId;
 use crate::api::time::{self, Instant};
-use crate::queue::parked::Parked;
+use crate::queue::parked::{BEHIND_NODE, Parked};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, TaskFlags};
 use crate::record::held::{Awaited, Emptied, Finished, HeldTask, Untyped};
 use crate::record::payload;
 use crate::record::task::{TaskRef, Unstarted};
+use crate::runtime::dump::WhyWaiting;
 use crate::sched::cancel::{checkpoint, request};
 use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
@@ -202,6 +203,29 @@ impl<T> JoinHandle<T> {
         super::block_on(time::deadline_async(at, &mut self)).map_err(|_| self)
     }
 
+    /// Why the task has not ended: what it waits for; if that is a task, what that one waits for,
+    /// and so on. `None` if it has ended.
+    ///
+    /// For messages: after [`join_timeout`](Self::join_timeout), which gives the handle back. Says
+    /// what was so at a moment.
+    ///
+    /// # Blocking
+    /// As [`dump`](crate::dump()), whose price this has.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let (_tx, rx) = myriad::channel::unbounded::<u32>();
+    /// let reader = myriad::task::Builder::new().name("reader").spawn(move || rx.recv());
+    /// let late = reader.join_timeout(Duration::from_millis(200)).unwrap_err();
+    /// let why = late.why_waiting().unwrap().to_string();
+    /// assert!(why.starts_with("task 'reader'") && why.contains(" waits for a message"), "{why}");
+    /// ```
+    #[track_caller]
+    pub fn why_waiting(&self) -> Option<WhyWaiting> {
+        if self.is_finished() { None } else { WhyWaiting::of(self.task_ref().as_ptr().addr()) }
+    }
+
     /// Has the task ended? Never blocks.
     pub fn is_finished(&self) -> bool {
         self.task.as_ref().is_none_or(|task| task.task_ref().is_done())
@@ -375,6 +399,8 @@ pub(crate) struct JoinWait<'a> {
 
 // `pass_on` finds the whole by the node's address.
 const _: () = assert!(std::mem::offset_of!(JoinWait<'_>, node) == 0);
+// `queue::look` finds the task there.
+const _: () = assert!(std::mem::offset_of!(JoinWait<'_>, task) == BEHIND_NODE);
 
 impl<'a> JoinWait<'a> {
     /// Of the caller.

@@ -21,7 +21,7 @@
 
 use super::handle::JoinHandle;
 use super::{JoinError, spawn};
-use crate::queue::parked::{Parked, Resumable};
+use crate::queue::parked::{BEHIND_NODE, Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::create::Blank;
 use crate::record::current::CurrentTask;
@@ -430,6 +430,8 @@ struct ScopeWait {
 
 // `pass_on` finds the whole by the node's address.
 const _: () = assert!(std::mem::offset_of!(ScopeWait, node) == 0);
+// `queue::look` finds the scope there.
+const _: () = assert!(std::mem::offset_of!(ScopeWait, scope) == BEHIND_NODE);
 
 impl ScopeWait {
     /// The owner is cancelled: so are the scope's tasks, for which it waits on.

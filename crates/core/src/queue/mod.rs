@@ -4,6 +4,7 @@
 //! The second floor: data structures, which know records, and no worker.
 pub(crate) mod deque;
 pub(crate) mod inbox;
+pub(crate) mod look;
 pub(crate) mod parked;
 pub(crate) mod policy;
 pub(crate) mod ready;

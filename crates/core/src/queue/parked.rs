@@ -64,6 +64,12 @@ pub struct Parked {
     pub(crate) cancel_fn: Cell<Option<CancelFn>>,
 }
 
+/// Where a wait for a task or a scope has its address: behind the node.
+pub(crate) const BEHIND_NODE: usize = size_of::<Parked>();
+/// Where a wait for a channel or a lock has its address: behind the `sched::wait::Wait`, of which
+/// the node is the first field.
+pub const BEHIND_WAIT: usize = BEHIND_NODE + size_of::<usize>();
+
 /// A blocked task or thread that goes on: the right to bring its node to where it is resumed, and
 /// there to resume it. Moved, not copied: it goes on once.
 ///

@@ -1,5 +1,7 @@
-//! What a wait is for: each wait carries its reason, which reports and dumps tell.
+//! What a wait is for: each wait carries its reason, which reports and dumps tell; and where the
+//! address of what is waited for stands beside it.
 
+use super::parked::{BEHIND_NODE, BEHIND_WAIT};
 use std::fmt;
 
 /// What a blocked task waits for: see [`Unfinished`](crate::Unfinished).
@@ -49,6 +51,59 @@ pub enum WaitReason {
     Countdown,
     /// The initialisation of a `Once`.
     Once,
+}
+
+/// All of them, by their numbers.
+const ALL: [WaitReason; 21] = {
+    use WaitReason::*;
+    [
+        Other, Yield, Join, Scope, Future, Sleep, Blocking, Gang, Recv, Send, Select, News, Lock, ReadLock, WriteLock,
+        Permits, Condition, Event, Barrier, Countdown, Once,
+    ]
+};
+
+const _: () = {
+    let mut number = 0;
+    while number < ALL.len() {
+        assert!(ALL[number] as usize == number);
+        number += 1;
+    }
+};
+
+impl WaitReason {
+    /// The reason of this number; [`Other`](Self::Other) if there is none.
+    pub(crate) fn of_number(number: u8) -> WaitReason {
+        ALL.get(usize::from(number)).copied().unwrap_or(WaitReason::Other)
+    }
+
+    /// How far behind its node a wait for this has the address of what is waited for. Those who
+    /// wait keep to that: a task, a scope behind the node; a channel or a lock behind the
+    /// `sched::wait::Wait` that begins with the node.
+    pub(crate) fn object_at(self) -> Option<usize> {
+        match self {
+            _ if cfg!(loom) => None,
+            WaitReason::Join | WaitReason::Scope => Some(BEHIND_NODE),
+            WaitReason::Recv
+            | WaitReason::Send
+            | WaitReason::News
+            | WaitReason::Lock
+            | WaitReason::ReadLock
+            | WaitReason::WriteLock
+            | WaitReason::Permits
+            | WaitReason::Condition
+            | WaitReason::Event
+            | WaitReason::Barrier
+            | WaitReason::Countdown
+            | WaitReason::Once => Some(BEHIND_WAIT),
+            WaitReason::Other
+            | WaitReason::Yield
+            | WaitReason::Future
+            | WaitReason::Sleep
+            | WaitReason::Blocking
+            | WaitReason::Gang
+            | WaitReason::Select => None,
+        }
+    }
 }
 
 impl fmt::Display for WaitReason {

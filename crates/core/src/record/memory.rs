@@ -15,6 +15,7 @@
 //! wakers safe. Returning chunks to the system: needs to know that no waker is left.
 
 use super::header::{Header, Kind};
+use super::task::HeapRecord;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -312,18 +313,38 @@ pub(crate) fn count() -> (usize, usize) {
 /// runtime's workers have stopped. Or `visit` allows for a record that becomes another task's while
 /// `visit` looks.
 pub(crate) unsafe fn for_each_live(runtime: u8, mut visit: impl FnMut(*mut Header)) {
-    const { assert!(offset_of!(Header, runtime) == offset_of!(Header, kind) + 1) };
-    const { assert!(offset_of!(Header, kind).is_multiple_of(2)) };
+    for_each(|_, record, owner| {
+        if owner == runtime {
+            visit(record.as_ptr());
+        }
+    });
+}
+
+/// Calls `visit` with every record that is not free, its number, and that of its runtime: always in
+/// the same order, and a record has the same number each time.
+pub(crate) fn for_each(mut visit: impl FnMut(usize, HeapRecord, u8)) {
     let chunks = POOL.lock().chunks.clone();
+    let mut number = 0;
     for chunk in chunks {
         for i in 0..chunk.records {
             let record = chunk.start.wrapping_add(i * (chunk.class + 1) * UNIT).cast::<Header>();
-            // SAFETY: record memory is readable for ever; two bytes, aligned (checked above).
-            let both = unsafe { AtomicU16::from_ptr((&raw mut (*record).kind).cast()) };
-            let [kind, owner] = both.load(Relaxed).to_ne_bytes();
-            if kind != Kind::FREE.0 && owner == runtime {
-                visit(record);
+            // SAFETY: record memory.
+            let record = unsafe { HeapRecord::from_raw(record) };
+            let (kind, owner) = look_at_kind(record);
+            if kind != Kind::FREE {
+                visit(number, record, owner);
             }
+            number += 1;
         }
     }
+}
+
+/// What the record is at this moment, and of which runtime: see [`for_each_live`].
+pub(crate) fn look_at_kind(record: HeapRecord) -> (Kind, u8) {
+    const { assert!(offset_of!(Header, runtime) == offset_of!(Header, kind) + 1 || cfg!(loom)) };
+    const { assert!(offset_of!(Header, kind).is_multiple_of(2) || cfg!(loom)) };
+    // SAFETY: record memory is readable for ever; two bytes, aligned (checked above).
+    let both = unsafe { AtomicU16::from_ptr((&raw mut (*record.as_ptr()).kind).cast()) };
+    let [kind, owner] = both.load(Relaxed).to_ne_bytes();
+    (Kind(kind), owner)
 }

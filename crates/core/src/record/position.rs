@@ -1,9 +1,9 @@
 //! Where a started task is, in one word of its record: the word that was its position in a deque.
 //!
 //! ```text
-//!  63      62 ... 48, 2, 1   47 ... 3   0
-//!  1       home's number     address    0: of the node that its stack waits at
-//!                                       1: of the task that runs on top of it
+//!  63      62 ... 48, 1   47 ... 3   2      0
+//!  1       home's number  address    seen   0: of the node that its stack waits at
+//!                                           1: of the task that runs on top of it
 //!  1       all ones          minus: the worker's word for the task on top of which it runs, having
 //!                            been claimed by a join; or the address of its frame; or of the
 //!                            context of a future that waits for its next poll
@@ -34,6 +34,10 @@
 //! worker of the process ever has: a word with this number was written by this worker, on this
 //! thread, and says what is so now.
 //!
+//! *Seen*: a bit that whoever looks at a wait from outside sets in the word, by an exchange
+//! (`queue::look`). The task's home never reads it: it overwrites the whole word when the task goes
+//! on, and writes the next wait without it. So as long as the bit is there, the wait is the same.
+//!
 //! **Rejected.** A word of its own: records are 64 bytes. A list of blocked tasks: four cold lines
 //! for each block. Only tasks that are asked for it: any `JoinHandle` can cancel. A worker's index
 //! in its runtime: a record that was used again by another runtime named a worker of the same
@@ -51,8 +55,10 @@ const UNDER: usize = 1;
 /// the address of a node or of a record.
 const HIGH: u32 = 48;
 const LOW: u32 = 1;
-const LOW_BITS: u32 = 2;
-const ADDRESS: usize = (1 << HIGH) - (1 << (LOW + LOW_BITS));
+const LOW_BITS: u32 = 1;
+/// Somebody has looked at this wait.
+const SEEN: usize = 1 << (LOW + LOW_BITS);
+const ADDRESS: usize = (1 << HIGH) - (SEEN << 1);
 const NO_HOME: usize = 0x7fff;
 /// It runs. No position in a deque, so that nobody claims it: least of all a future, which is
 /// queued again.
@@ -90,14 +96,14 @@ pub(crate) fn here(number: u32) -> usize {
 /// The word of a task that waits at this node.
 #[inline(always)]
 pub(crate) fn at<Parked>(here: usize, node: *const Parked) -> usize {
-    const { assert!(align_of::<Parked>() >= 1 << (LOW + LOW_BITS)) };
+    const { assert!(align_of::<Parked>() > SEEN) };
     here | node.expose_provenance()
 }
 
 /// The word of a task on top of which this one runs.
 #[inline(always)]
 pub(crate) fn under(here: usize, task: *const Header) -> usize {
-    const { assert!(align_of::<Header>() >= 1 << (LOW + LOW_BITS)) };
+    const { assert!(align_of::<Header>() > SEEN) };
     here | task.expose_provenance() | UNDER
 }
 
@@ -113,6 +119,12 @@ pub(crate) fn on(below: CurrentTask) -> usize {
 #[inline(always)]
 pub(crate) fn framed<Frame>(frame: *const Frame) -> usize {
     frame.expose_provenance().wrapping_neg()
+}
+
+/// The word of a wait, when somebody has looked at it.
+#[inline(always)]
+pub(crate) fn seen(word: usize) -> usize {
+    word | SEEN
 }
 
 /// What a word says.
@@ -155,7 +167,11 @@ mod test {
         let node = 0u64;
         let task = 0x7fff_ffff_ffc0usize as *const Header;
         for home in [THREADS, 1, 2, 3, 4, 5, NUMBERS - 1, NUMBERS] {
-            assert_eq!(read(at(here(home), &node)), Position::Waits(home, (&raw const node).cast()));
+            let word = at(here(home), &node);
+            for word in [word, seen(word), seen(seen(word))] {
+                assert_eq!(read(word), Position::Waits(home, (&raw const node).cast()));
+            }
+            assert_ne!(seen(word), word);
             assert_eq!(read(under(here(home), task)), Position::Under(home, task));
         }
         assert_eq!(read(on(CurrentTask::of_task(task.cast_mut()))), Position::On(task.addr()));

@@ -69,6 +69,11 @@ pub(crate) fn is_new(state: &AtomicU32) -> bool {
     state.load(Relaxed) & STATE == NEW
 }
 
+/// Does it wait for a wake? A guess, where it may be polled meanwhile.
+pub(crate) fn is_idle(state: &AtomicU32) -> bool {
+    state.load(Relaxed) & STATE == IDLE
+}
+
 /// The poll begins. True: it is the first.
 #[inline(always)]
 pub(crate) fn start_poll(state: &AtomicU32) -> bool {

@@ -1,5 +1,7 @@
 //! Building a runtime.
 
+use super::deadlock::{self, OnDeadlock};
+use super::dump::signal;
 use super::{Runtime, global, pools};
 use crate::queue::policy::scheduler::{Hosted, MakeScheduler, Places, PoolInfo, Scheduler};
 use crate::queue::policy::{Policy, UnknownPolicy};
@@ -56,6 +58,8 @@ pub struct Builder {
     topology: Option<Topology>,
     threads: ThreadHooks,
     latency: bool,
+    dump_on_signal: bool,
+    deadlock: OnDeadlock,
 }
 
 /// The user's function that makes a scheduler.
@@ -98,6 +102,8 @@ impl Builder {
             topology: None,
             threads: ThreadHooks::default(),
             latency: false,
+            dump_on_signal: false,
+            deadlock: OnDeadlock::Report,
         }
     }
 
@@ -356,6 +362,51 @@ impl Builder {
         self
     }
 
+    /// What is done when no task can ever go on: by default a report on the standard error
+    /// ([`OnDeadlock::Report`]).
+    ///
+    /// A deadlock is found some 0.1 s after the last worker has fallen asleep, and only when it is
+    /// certain: every thread of the process waits for another one, in a lock, a join or a wait of
+    /// this library, without a time limit. So a pending timer hides it, and so does any thread that
+    /// runs or waits for a time, for input or for a child. (Only the handler of a signal, or
+    /// another process with which memory is shared, could go on then: programs that wait for such a
+    /// thing say [`OnDeadlock::Ignore`].) On Linux, where the system says what threads wait for,
+    /// and if there are no more than 4096 of them; elsewhere nothing is found.
+    ///
+    /// Tasks are looked at as by [`dump`](crate::dump()), of all runtimes of the process.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{Builder, OnDeadlock};
+    /// use std::sync::Arc;
+    /// let page = OnDeadlock::Hook(Arc::new(|found| eprintln!("page somebody: {found}")));
+    /// let rt = Builder::new().workers(2).on_deadlock(page).build()?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn on_deadlock(mut self, what: OnDeadlock) -> Builder {
+        self.deadlock = what;
+        self
+    }
+
+    /// From now on SIGQUIT (`Ctrl-\\`, or `kill -QUIT`) writes a [`dump`](crate::dump()) of all
+    /// runtimes to the standard error, and the process goes on. (Without this it ends.) For the
+    /// whole process, for good; also if `MYRIAD_DUMP=1` is set. On Linux.
+    ///
+    /// The signal's handler only wakes a thread, which writes: so it may come at any moment, also
+    /// while workers are stuck. Other actions of the program for the signal, through the crate
+    /// `signal-hook-registry`, stay. The system gives such a signal to the main thread, unless that
+    /// blocks it or has ended; a handler takes some kilobytes of a stack.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// let rt = myriad::Builder::new().dump_on_signal().build()?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn dump_on_signal(mut self) -> Builder {
+        self.dump_on_signal = true;
+        self
+    }
+
     /// Which task a worker starts next (default: what `MYRIAD_POLICY` names, else
     /// [`Policy::WorkStealing`]).
     ///
@@ -463,13 +514,21 @@ impl Builder {
     /// for stacks, no more threads.
     pub fn build(self) -> io::Result<Runtime> {
         let configs = self.check_pools(self.check()?)?;
+        if self.dump_on_signal {
+            signal::install()?;
+        } else if signal::is_asked_for() {
+            // (Where that cannot be, the program goes on without it.)
+            _ = signal::install();
+        }
         // Before there are many threads: registering for membarrier is quick then.
         fork::watch();
         fence::membarrier_works();
         // SAFETY: `describe_current` reads what runs on its thread, formats into what it is given,
         // and waits for no lock.
         unsafe { overflow::install(describe_current) };
-        Ok(Runtime::of(pools::start(configs)?))
+        let runtime = Runtime::of(pools::start(configs)?);
+        deadlock::watch(runtime.handle(), self.deadlock);
+        Ok(runtime)
     }
 
     /// Makes this the global runtime, which [`spawn`](crate::spawn) on foreign threads and

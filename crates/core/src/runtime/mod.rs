@@ -1,5 +1,7 @@
 //! Runtimes: building, running, shutting down.
 pub(crate) mod builder;
+pub(crate) mod deadlock;
+pub(crate) mod dump;
 pub(crate) mod global;
 pub(crate) mod grace;
 pub(crate) mod left;

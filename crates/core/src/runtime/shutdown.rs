@@ -85,6 +85,7 @@ pub(super) fn shutdown(pool: &'static Pool, patience: Duration) -> Report {
     } else {
         stopped.iter().for_each(|pool| give_number_back(pool));
     }
+    super::deadlock::forget();
     report
 }
 

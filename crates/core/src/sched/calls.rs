@@ -60,10 +60,10 @@ pub(crate) struct ThreadPool {
     name: &'static str,
     /// How many may run at a time.
     most: fn() -> usize,
-    state: Mutex<PoolState>,
+    state: Mutex<ThreadPoolState>,
 }
 
-pub(crate) struct PoolState {
+pub(crate) struct ThreadPoolState {
     /// Whose threads these are: see [`fork`].
     era: u32,
     queue: VecDeque<CallJob>,
@@ -74,7 +74,7 @@ pub(crate) struct PoolState {
     numbered: u64,
 }
 
-impl PoolState {
+impl ThreadPoolState {
     fn running(&self) -> usize {
         self.threads - self.idle.len() - self.asleep
     }
@@ -103,10 +103,25 @@ pub(crate) fn works_here() -> bool {
     WORKS_HERE.get()
 }
 
+/// How many threads have nothing to do, and wait for a call or for their end.
+pub(crate) fn idle_threads() -> usize {
+    [&BLOCKING, &COMPUTE].map(|pool| pool.counts().2).iter().sum()
+}
+
 impl ThreadPool {
     const fn new(name: &'static str, most: fn() -> usize) -> ThreadPool {
-        let state = PoolState { era: 0, queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
+        let state =
+            ThreadPoolState { era: 0, queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
         ThreadPool { name, most, state: Mutex::new(state) }
+    }
+
+    /// What the threads are called, how many there are, how many of them have nothing to do, and
+    /// how many calls wait for one.
+    pub(crate) fn counts(&'static self) -> (&'static str, usize, usize, usize) {
+        let state = self.state.lock();
+        let is_here = state.era == fork::era();
+        let of_here = |n| if is_here { n } else { 0 };
+        (self.name, of_here(state.threads), of_here(state.idle.len()), of_here(state.queue.len()))
     }
 
     /// Has the job run by a thread. Gives it back if there is none and none can be started.
@@ -117,7 +132,7 @@ impl ThreadPool {
         if state.era != fork::era() {
             // The parent's threads, and calls.
             std::mem::forget((std::mem::take(&mut state.queue), std::mem::take(&mut state.idle)));
-            *state = PoolState {
+            *state = ThreadPoolState {
                 era: fork::era(),
                 threads: 0,
                 asleep: 0,
@@ -144,7 +159,7 @@ impl ThreadPool {
 
     /// One more thread may run, perhaps: then the next job is begun. False: no thread could be
     /// started for it.
-    fn next_runs(&'static self, mut state: MutexGuard<'_, PoolState>) -> bool {
+    fn next_runs(&'static self, mut state: MutexGuard<'_, ThreadPoolState>) -> bool {
         if state.queue.is_empty() || state.running() >= (self.most)() {
             return true;
         }

@@ -240,6 +240,16 @@ pub(crate) struct Threads {
     numbered: usize,
 }
 
+/// The stacks of a pool's workers stay mapped, and who is in `run` stays there.
+pub(crate) struct FramesStay<'a>(MutexGuard<'a, Injector>);
+
+impl FramesStay<'_> {
+    /// The tasks of all who are in `run`.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = *const Header> {
+        self.0.runs.iter().map(|run| run.0.cast_const())
+    }
+}
+
 /// The most spare workers of a runtime.
 pub(crate) const MOST_SPARES: usize = 1024;
 
@@ -667,6 +677,31 @@ impl Pool {
             unsafe { Header::look_at_kind(task) }
         });
         kind.is_some_and(|(_, kind)| !kind.has(Kind::GUEST))
+    }
+
+    /// Keeps the stacks of this pool's workers mapped: see [`frames_go`](Self::frames_go). Not for
+    /// long.
+    pub(crate) fn keep_frames(&self) -> FramesStay<'_> {
+        FramesStay(self.injector.lock())
+    }
+
+    /// The pools of this process that a runtime uses.
+    pub(crate) fn all_in_use() -> Vec<&'static Pool> {
+        let pools = POOLS.iter().filter_map(|pool| {
+            // SAFETY: pools live for ever.
+            unsafe { pool.load(Acquire).as_ref() }
+        });
+        pools.filter(|pool| !pool.is_elsewhere() && !pool.runtime_pools.lock().0.is_empty()).collect()
+    }
+
+    /// The addresses of the records that its workers run: guesses.
+    pub(crate) fn running_records(&self) -> impl Iterator<Item = *const Header> {
+        self.all_workers().map(|w| w.running.get().record_elsewhere()).filter(|&task| !CurrentTask::is_nobody(task))
+    }
+
+    /// A task's number, if it has one.
+    pub(crate) fn number_of(&self, task: *const Header) -> Option<TaskId> {
+        self.ids.lock().get(&task.addr()).copied()
     }
 
     /// A thread's stack, or a pool of stacks, is about to go: nobody looks at records on it any

@@ -32,7 +32,7 @@
 //! claims it (Acquire).
 
 use crate::queue::parked::Resumable;
-pub use crate::queue::parked::{CancelFn, Parked};
+pub use crate::queue::parked::{BEHIND_WAIT, CancelFn, Parked};
 pub use crate::queue::reason::WaitReason;
 use crate::sched::cancel::{checkpoint, thread};
 use crate::sched::timers::FIRE_WAIT;
@@ -52,6 +52,7 @@ use std::task::Waker;
 mod caller;
 pub(crate) mod foreign;
 mod multi;
+pub(crate) mod sleepers;
 #[cfg(all(test, not(loom)))]
 mod test;
 pub use caller::Caller;
@@ -79,6 +80,8 @@ pub struct Wait {
 
 // A wait is known by its node's address: `end_timed`, `on_cancel`, `node`.
 const _: () = assert!(offset_of!(Wait, node) == 0);
+// What stands behind a wait is found by the node's address: `WaitReason::object_at`.
+const _: () = assert!(size_of::<Wait>() == BEHIND_WAIT || cfg!(loom));
 
 impl Wait {
     /// A wait that only a waker ends.
@@ -293,17 +296,20 @@ impl Wait {
         let parker = &wait.node.parker;
         while !foreign::is_open(parker) {
             if deadline == Instant::NEVER {
-                foreign::wait(parker, None);
+                // SAFETY: the wait is the calling thread's, and stands.
+                unsafe { foreign::wait_at(this.cast(), None) };
                 continue;
             }
             let left = deadline - system_now();
             if !left.is_zero() {
-                foreign::wait(parker, Some(left));
+                // SAFETY: the wait is the calling thread's, and stands.
+                unsafe { foreign::wait_at(this.cast(), Some(left)) };
             } else if wait.try_claim(TIMED_OUT) {
                 return false;
             } else {
                 // A waker was faster: its wake is on the way.
-                foreign::wait(parker, None);
+                // SAFETY: the wait is the calling thread's, and stands.
+                unsafe { foreign::wait_at(this.cast(), None) };
             }
         }
         true

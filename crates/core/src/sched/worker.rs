@@ -560,7 +560,8 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
     // SAFETY: the wait stands.
     let parker = unsafe { &(*node).parker };
     while !foreign::is_open(parker) {
-        foreign::wait(parker, None);
+        // SAFETY: the same wait.
+        unsafe { foreign::wait_at(node, None) };
     }
 }
 

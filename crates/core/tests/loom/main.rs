@@ -62,6 +62,7 @@ mod future;
 mod handoff;
 mod harness;
 mod held_positions;
+mod look;
 mod monitor;
 mod multi;
 mod mutants;
@@ -89,6 +90,7 @@ fn scripts() -> impl Iterator<Item = &'static Script> {
         multi::SCRIPTS,
         cancel::SCRIPTS,
         held_positions::SCRIPTS,
+        look::SCRIPTS,
         priority_queues::SCRIPTS,
         monitor::SCRIPTS,
     ]
@@ -134,6 +136,11 @@ fn handoff() {
 #[test]
 fn held_positions() {
     check(held_positions::SCRIPTS);
+}
+
+#[test]
+fn look() {
+    check(look::SCRIPTS);
 }
 
 #[test]

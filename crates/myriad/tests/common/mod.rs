@@ -178,7 +178,12 @@ fn patience() -> Duration {
 pub(crate) fn watch_for(what: &str, patience: Duration) -> Watch {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     static START: Once = Once::new();
-    START.call_once(|| _ = std::thread::Builder::new().name("watchdog".into()).spawn(watchdog).unwrap());
+    START.call_once(|| {
+        _ = std::thread::Builder::new().name("watchdog".into()).spawn(watchdog).unwrap();
+        if std::env::var_os("MYRIAD_TEST_DUMPS").is_some() {
+            _ = std::thread::Builder::new().name("dumps".into()).spawn(dump_all_the_time).unwrap();
+        }
+    });
     let number = NUMBER.fetch_add(1, Relaxed);
     let name = format!("{} ({what})", test_name());
     locked(&WATCHED).push((number, name, Instant::now() + patience));
@@ -189,6 +194,18 @@ pub(crate) fn watch_for(what: &str, patience: Duration) -> Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         locked(&WATCHED).retain(|(number, ..)| *number != self.0);
+    }
+}
+
+/// With `MYRIAD_TEST_DUMPS`, beside all that a test program does: a dump each millisecond.
+fn dump_all_the_time() {
+    for n in 0u64.. {
+        let dump = myriad::dump();
+        if n.is_multiple_of(100) {
+            let text = dump.to_string();
+            assert!(text.lines().count() <= 40 && dump.to_json().ends_with("]}\n"), "{text}");
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -207,7 +224,7 @@ fn watchdog() {
     }
 }
 
-fn test_name() -> String {
+pub(crate) fn test_name() -> String {
     std::thread::current().name().unwrap_or("a thread without a name").to_owned()
 }
 

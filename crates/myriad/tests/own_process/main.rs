@@ -7,6 +7,8 @@ mod common;
 #[path = "../sort_common/mod.rs"]
 mod sort_common;
 
+mod deadlocks;
+mod dump_signal;
 mod fallbacks;
 mod global_runtime;
 mod lifecycle;

@@ -5,6 +5,7 @@ mod common;
 
 mod bad_input;
 mod call_later;
+mod dumps;
 mod manual_clock;
 mod metrics;
 mod panic_places;

@@ -3,14 +3,15 @@
 
 use super::chan::{Chan, Side};
 use super::entry::Entry;
-use myriad_core::engine::wait::{Caller, Parked, Wait, WaitReason};
+use myriad_core::engine::wait::{BEHIND_WAIT, Caller, Parked, Wait, WaitReason};
 
 /// Stands on the stack of who waits. The wait comes first: see [`Wait::on_cancel`].
 #[repr(C)]
 pub(super) struct BlockedEnd<T> {
     pub(super) wait: Wait,
-    pub(super) entry: Entry<T>,
+    /// Behind the wait, where a dump looks for it.
     chan: *const Chan<T>,
+    pub(super) entry: Entry<T>,
 }
 
 /// What who waits on this side waits for.
@@ -25,7 +26,8 @@ impl<T> BlockedEnd<T> {
     /// Without a time limit.
     #[inline(always)]
     pub(super) fn new(caller: Caller, chan: &Chan<T>, side: Side) -> BlockedEnd<T> {
-        let blocked = BlockedEnd { wait: caller.wait(reason(&side)), entry: Entry::new(), chan };
+        const { assert!(std::mem::offset_of!(BlockedEnd<T>, chan) == BEHIND_WAIT || cfg!(loom)) };
+        let blocked = BlockedEnd { wait: caller.wait(reason(&side)), chan, entry: Entry::new() };
         let ends = match side {
             Side::Send => end::<T, true>,
             Side::Receive => end::<T, false>,
@@ -38,7 +40,7 @@ impl<T> BlockedEnd<T> {
 
     /// With one.
     pub(super) fn timed(caller: Caller, chan: &Chan<T>, side: Side) -> BlockedEnd<T> {
-        BlockedEnd { wait: caller.timed_wait(reason(&side)).cancellable(), entry: Entry::new(), chan }
+        BlockedEnd { wait: caller.timed_wait(reason(&side)).cancellable(), chan, entry: Entry::new() }
     }
 
     /// With a deadline, if there is one.

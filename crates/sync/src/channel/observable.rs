@@ -216,6 +216,10 @@ unsafe impl<R: Cursor> Op for ReadNews<'_, R> {
     type Slot = ();
     const REASON: WaitReason = WaitReason::News;
 
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.observable).cast()
+    }
+
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         *self.got = self.observable.take_or(caller, self.cursor, |waiting| {
             if let Some(waiter) = waiter.take() {

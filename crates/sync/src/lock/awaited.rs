@@ -122,6 +122,10 @@ unsafe impl<A: Attempt> Op for InQueue<'_, A> {
     type Slot = u64;
     const REASON: WaitReason = A::REASON;
 
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.awaited).cast()
+    }
+
     #[inline(always)]
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let InQueue { awaited, attempt } = self;

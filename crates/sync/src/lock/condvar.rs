@@ -309,6 +309,10 @@ unsafe impl Op for NotifiedWait<'_> {
     type Slot = u64;
     const REASON: WaitReason = WaitReason::Condition;
 
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.condvar).cast()
+    }
+
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let Some(waiter) = waiter.take() else { return false };
         debug_assert!(!self.unlocked);

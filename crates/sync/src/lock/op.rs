@@ -12,10 +12,12 @@
 use crate::entry::{DONE, Entry, IDLE, LINKED, SKIPPED};
 use crate::limit::{Limited, Stop};
 use myriad_base::sys::mutant::fault;
-use myriad_core::engine::wait::{Caller, InHand, Parked, Wait, WaitReason, Waiter};
+use myriad_core::engine::wait::{BEHIND_WAIT, Caller, InHand, Parked, Wait, WaitReason, Waiter};
 use myriad_core::time::Instant;
+use std::cell::Cell;
 use std::future::Future;
 use std::marker::PhantomPinned;
+use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -35,6 +37,9 @@ pub(crate) unsafe trait Op {
 
     /// What a blocked one waits for.
     const REASON: WaitReason;
+
+    /// The address of what is waited for, by which dumps tell one from the other.
+    fn object(&self) -> *const ();
 
     /// Does it at once (true), or links the entry with the waiter, if there is one. Without a
     /// waiter it only tries.
@@ -123,6 +128,9 @@ unsafe fn run_out<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>,
 #[repr(C)]
 struct Blocked<O: Op> {
     wait: Wait,
+    /// What is waited for: behind the wait, where a dump looks for it. Written when it blocks, for
+    /// most operations do not.
+    object: Cell<MaybeUninit<*const ()>>,
     entry: Entry<O::Slot>,
     op: *const O,
 }
@@ -165,7 +173,8 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
         // Anew in each turn: after a wait the task may be on another worker.
         let caller = Caller::get();
         let wait = if deadline.is_some() { caller.timed_wait(O::REASON).cancellable() } else { caller.wait(O::REASON) };
-        let blocked = Blocked { wait, entry: Entry::new(), op };
+        const { assert!(std::mem::offset_of!(Blocked<O>, object) == BEHIND_WAIT || cfg!(loom)) };
+        let blocked = Blocked { wait, object: Cell::new(MaybeUninit::uninit()), entry: Entry::new(), op };
         let (wait, entry) = (&blocked.wait, &blocked.entry);
         if deadline.is_none() {
             // SAFETY: the wait is the first field of this `Blocked` (checked in `end`), which
@@ -186,6 +195,7 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
             if let Err(error) = prepared {
                 panic!("{error}");
             }
+            blocked.object.set(MaybeUninit::new((*op).object()));
             if !Wait::block_by((&raw const blocked).cast(), deadline) || wait.was_cancelled() {
                 let caller = Caller::get();
                 if !wait.was_cancelled() {

@@ -449,6 +449,10 @@ unsafe impl Op for Lock<'_> {
     type Slot = ();
     const REASON: WaitReason = WaitReason::Lock;
 
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.raw).cast()
+    }
+
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         if self.raw.try_lock() || waiter.is_some() && self.raw.spin(caller) {
             self.won();

@@ -249,6 +249,10 @@ unsafe impl Op for Read<'_> {
     type Slot = u64;
     const REASON: WaitReason = WaitReason::ReadLock;
 
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.0).cast()
+    }
+
     unsafe fn start(&mut self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let raw = self.0;
         raw.try_read()
@@ -299,6 +303,10 @@ pub(super) struct Write<'a>(pub(super) &'a RawRwLock);
 unsafe impl Op for Write<'_> {
     type Slot = ();
     const REASON: WaitReason = WaitReason::WriteLock;
+
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.0).cast()
+    }
 
     unsafe fn start(&mut self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         let raw = self.0;

@@ -384,6 +384,10 @@ unsafe impl Op for Acquire<'_> {
     type Slot = usize;
     const REASON: WaitReason = WaitReason::Permits;
 
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.semaphore).cast()
+    }
+
     #[track_caller]
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) -> bool {
         let took = self.semaphore.inner.locked(caller, |state| {

@@ -18,7 +18,7 @@ use crate::record::task::TaskRef;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::lock::bias_owner::pause;
-use myriad_base::sys::atomic::{Ordering, Ordering::*, Peek, fence};
+use myriad_base::sys::atomic::{Ordering, Ordering::*, Overwrite, Peek, fence};
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use myriad_base::sys::say::say;
 // Not through `sys`: nothing of a protocol.
@@ -65,11 +65,12 @@ pub(crate) unsafe fn enter<'a>(w: &Worker, task: RunsHere<'a>, node: *const Park
 /// first.
 #[inline(always)]
 pub(super) fn begin_wait(task: &Header, position: usize) -> bool {
-    // Relaxed, both: see the header.
+    // Relaxed: see the header.
     if task.has_flags(TaskFlags::SLOW_PATH) && !on("flag-not-seen") {
         return true;
     }
-    task.idx().store(position, Relaxed);
+    // Release: the node, for who looks from outside (`queue::look`).
+    task.idx().overwrite(position, ord(Release, "wait-published"));
     false
 }
 
@@ -80,7 +81,8 @@ pub(super) fn begin_wait(task: &Header, position: usize) -> bool {
 unsafe fn enter_slow(w: &Worker, task: RunsHere<'_>, node: *const Parked) -> bool {
     first_block(w, task);
     let task = task.header();
-    task.idx().store(position::at(w.here, node), Relaxed);
+    // Release: as in `begin_wait`.
+    task.idx().store(position::at(w.here, node), Release);
     // SAFETY: `node` is that of the wait of what runs here, and stands (this function's contract).
     let ended = must_end(task, true) && unsafe { end(node) };
     if ended {
@@ -278,7 +280,18 @@ pub(super) fn leave_fiber(task: &Header) {
         return;
     }
     // Relaxed: only the home follows it.
-    task.idx().store(position::RUNS, Relaxed);
+    task.idx().overwrite(position::RUNS, Relaxed);
+    wait_is_over();
+}
+
+/// Comes before all that becomes of the node of a wait, whose position was overwritten: who looks
+/// from outside sees that, if it has read what comes later.
+#[inline(always)]
+fn wait_is_over() {
+    if !on("wait-left") {
+        // Release: pairs with the Acquire fence in `queue::look`. (No instruction on x86.)
+        fence(Release);
+    }
 }
 
 /// It goes on, in either mode.
@@ -299,7 +312,7 @@ pub(super) fn leave_held(task: &Header) {
                 .compare_exchange(word, position::RUNS, ord_to(AcqRel, Release, "leave-acquire"), Relaxed)
                 .is_ok()
         {
-            return;
+            return wait_is_over();
         }
         pause(&mut spins);
     }

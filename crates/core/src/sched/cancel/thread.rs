@@ -129,7 +129,8 @@ unsafe fn sleep(node: *const Parked, deadline: Instant) -> bool {
         if asks && is_cancelled() {
             continue;
         }
-        foreign::wait(parker, (until != Instant::NEVER).then(|| until - now));
+        // SAFETY: the wait stands (this function's contract).
+        unsafe { foreign::wait_at(node, (until != Instant::NEVER).then(|| until - now)) };
     }
     true
 }

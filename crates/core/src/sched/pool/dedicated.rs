@@ -42,6 +42,11 @@ impl Dedicated {
         self.locked().live.contains(&DedicatedTask(task))
     }
 
+    /// The addresses of those that have not ended.
+    pub(crate) fn addresses(&self) -> Vec<usize> {
+        self.locked().live.iter().map(|task| task.0.addr()).collect()
+    }
+
     pub(crate) fn ended(&self, task: *const Header) {
         let mut entries = self.locked();
         if let Some(i) = entries.live.iter().position(|other| other.0 == task) {

@@ -2,6 +2,7 @@
 //! another one runs its tasks.
 pub(crate) mod monitor;
 pub(crate) mod parking;
+pub(crate) mod quiet;
 mod reports;
 pub(crate) mod stuck;
 pub(crate) mod takeover;

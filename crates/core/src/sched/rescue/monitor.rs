@@ -21,7 +21,9 @@
 //! foreign code. A sleeping worker that looks after the others: there is none when all are stuck.
 
 use super::parking::{AWAKE, Parking};
+use super::quiet;
 use super::tell::{self, Errand};
+use crate::sched::calls;
 use crate::sched::pool::Pool;
 use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
@@ -66,7 +68,7 @@ pub(crate) fn runs() -> bool {
 /// From now on forks find these locks free: nobody else is in the middle of anything meanwhile.
 fn watch_forks() {
     fork::hold(Rank::Monitor, || {
-        let held = (MONITOR.lock(), THREAD.lock());
+        let held = (MONITOR.lock(), THREAD.lock(), quiet::lock());
         Box::new(|_| drop(held))
     });
 }
@@ -204,7 +206,13 @@ fn sleep(generation: usize) {
             return;
         }
     }
-    while PARKING.asleep.load(Acquire) == generation {
-        park();
+    let still = || PARKING.asleep.load(Acquire) == generation;
+    // Once for each time that nothing moves.
+    let mut told = false;
+    while still() {
+        told = told || quiet::look(still, calls::idle_threads);
+        if still() {
+            park();
+        }
     }
 }

@@ -25,7 +25,10 @@
 //! message): each message is followed by a look, so the line with it goes to and fro for each, and
 //! the two never come to share a processor.
 
-use crate::queue::parked::PARKER_WAITS;
+use super::sleepers;
+use crate::queue::look::{self, WaitsFor};
+use crate::queue::parked::{PARKER_WAITS, Parked};
+use crate::queue::reason::WaitReason;
 use crate::sched::worker;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
@@ -78,22 +81,32 @@ pub(crate) fn is_open(parker: &Parker) -> bool {
     parker.word.load(ord(Acquire, "gate-acquire")) == 0
 }
 
-/// Waits until the parker is open; or, with a time limit, for about so long: it may also return
-/// early.
+/// Waits until the parker of this node is open; or, with a time limit, for about so long: it may
+/// also return early.
+///
+/// # Safety
+/// The node is that of a wait of the calling thread's, which stands.
+pub(crate) unsafe fn wait_at(node: *const Parked, timeout: Option<Duration>) {
+    // SAFETY: the wait stands (this function's contract).
+    unsafe { wait_for(&(*node).parker, timeout, || look::read(node)) };
+}
+
+/// The same at a parker that is in no node.
 pub(crate) fn wait(parker: &Parker, timeout: Option<Duration>) {
+    wait_for(parker, timeout, || WaitsFor { reason: WaitReason::Other, object: 0 });
+}
+
+#[inline(always)]
+fn wait_for(parker: &Parker, timeout: Option<Duration>, why: impl FnOnce() -> WaitsFor) {
     if is_open(parker) || !cfg!(loom) && timeout.is_none_or(|left| left >= SHORT) && yield_until_open(parker) {
         return;
     }
     // Relaxed: on success nothing is taken over, on failure we look again.
     _ = parker.word.compare_exchange(WAITS, ASLEEP, Relaxed, Relaxed);
-    match TOLD.try_with(Cell::get) {
-        Ok(Some(told)) => {
-            told(true);
-            parker.wait(ASLEEP, timeout);
-            told(false);
-        }
-        _ => parker.wait(ASLEEP, timeout),
-    }
+    let told = TOLD.try_with(Cell::get).ok().flatten();
+    told.inspect(|told| told(true));
+    sleepers::asleep(why(), timeout.is_some(), || parker.wait(ASLEEP, timeout));
+    told.inspect(|told| told(false));
 }
 
 /// When a worker last opened a parker, in ticks. Std's, as above: a hint.

@@ -54,6 +54,10 @@ unsafe impl<T> Op for Notified<'_, T> {
     type Slot = ConditionSlot<T>;
     const REASON: WaitReason = WaitReason::Condition;
 
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.condition).cast()
+    }
+
     unsafe fn start(
         &mut self,
         caller: Caller,

@@ -1,0 +1,176 @@
+//! A look at what a task waits for, from any thread, which stops nobody.
+//!
+//! ```text
+//!  task      writes its node; position = node (Release) ... position = RUNS; fence (Release); its frame changes
+//!  looker    position: node?; exchange it for node|seen; reads the node; fence (Acquire); still node|seen?
+//! ```
+//! A task knows nothing of lookers. What was read is true if the bit is still there: it was set
+//! after the wait had begun, and the task overwrites the word when it goes on; its next wait, which
+//! may be at the same address, comes without the bit. So the bit takes the place of a version, at
+//! no cost for the task (on x86; elsewhere a fence when it goes on).
+//!
+//! A bit that is found says that an earlier look has seen the same wait, which is how a dump knows
+//! for how long a task has waited at least: Go's collector marks waits for the same purpose.
+//!
+//! **Who may look.** One at a time ([`Lookers`]): a bit that a second one has set after a wait has
+//! changed would pass for the first one's. The memory of the node must stay mapped meanwhile: see
+//! [`read`]. What is read there while the task goes on may be anything, so it is read by atomic
+//! accesses, as plain numbers, and is not believed before the second look at the word.
+//!
+//! **Rejected.** A copy of the reason in the record: two instructions for each wait. A request to
+//! the home, as for a cancellation: a stuck worker does not answer. A version: a store for each
+//! wait.
+//!
+//! Models: `tests/loom/look.rs`.
+
+use super::parked::Parked;
+use super::reason::WaitReason;
+use crate::record::header::Header;
+use crate::record::position::{self, Position};
+use myriad_base::lock::bias_owner::pause;
+use myriad_base::sys::atomic::{Ordering::*, fence};
+use myriad_base::sys::fork::{self, Rank};
+use myriad_base::sys::mutant::{on, ord};
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
+use std::mem::offset_of;
+
+/// The right to look.
+#[derive(Debug)]
+pub(crate) struct Lookers(#[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+impl Lookers {
+    /// Waits until nobody else looks.
+    pub(crate) fn enter() -> Lookers {
+        fork::hold(Rank::Looks, || {
+            let held = ONE_AT_A_TIME.lock();
+            Box::new(|_| drop(held))
+        });
+        Lookers(ONE_AT_A_TIME.lock())
+    }
+}
+
+/// How often a look begins anew, because the task goes on and waits again meanwhile.
+const TRIES: usize = if cfg!(loom) { 2 } else { 64 };
+
+/// What a look has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look<T> {
+    /// The task does not wait: it is queued, or runs.
+    No,
+    /// Another task runs on top of it.
+    Under(*const Header),
+    /// It waits, and this was read in its wait; an earlier look has found the same wait.
+    Waits(T, bool),
+    /// It goes on and waits again, faster than one can look.
+    Moves,
+}
+
+/// Looks at what the task of this record waits for. The record may become another task's
+/// meanwhile: then it is that one.
+///
+/// `node` reads in the node, which may not be one any more: as numbers, by atomic accesses.
+pub(crate) fn look<T>(_: &Lookers, task: &Header, node: impl Fn(*const Parked) -> T) -> Look<T> {
+    let mut spins = 0;
+    for _ in 0..TRIES {
+        // Acquire: the node, with the Release of who waits. (Another looker's exchange hands that
+        // on.)
+        let word = task.idx().load(ord(Acquire, "look-acquire"));
+        let at = match position::read(word) {
+            // A canceller holds it, for some instructions.
+            _ if word == position::HELD => {
+                pause(&mut spins);
+                continue;
+            }
+            Position::Waits(_, at) => at.cast::<Parked>(),
+            Position::Under(_, on_top) => return Look::Under(on_top),
+            Position::Unknown | Position::On(_) => return Look::No,
+        };
+        let seen = position::seen(word);
+        let before = word == seen && !on("bit-not-set");
+        // Acquire: as above. (Whoever else has changed the word has seen the node, too.)
+        if !before
+            && !on("bit-not-set")
+            && task.idx().compare_exchange(word, seen, ord(Acquire, "look-acquire"), Relaxed).is_err()
+        {
+            continue;
+        }
+        let found = node(at);
+        if !on("look-fence") {
+            // Acquire: pairs with the Release in `checkpoint::wait_is_over`: what was read, then
+            // the word.
+            fence(Acquire);
+        }
+        // Relaxed: it is ordered by the fence.
+        if on("look-once") || task.idx().load(Relaxed) == if on("bit-not-set") { word } else { seen } {
+            return Look::Waits(found, before);
+        }
+    }
+    Look::Moves
+}
+
+/// What stands in the node of a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WaitsFor {
+    /// Why.
+    pub(crate) reason: WaitReason,
+    /// The address of what is waited for; 0 where that is not known.
+    pub(crate) object: usize,
+}
+
+/// Reads in a node.
+///
+/// # Safety
+/// The memory from the node on, as far as the stack goes, stays mapped: the caller has the lock
+/// that the end of a stack takes (`Pool::frames_go`), and has found the node after it had taken
+/// the lock; or the node stands.
+pub(crate) unsafe fn read(node: *const Parked) -> WaitsFor {
+    let node = node.cast::<u8>();
+    // SAFETY: mapped (this function's contract), as the node is.
+    let reason = WaitReason::of_number(unsafe { byte(node.wrapping_add(offset_of!(Parked, reason))) });
+    // SAFETY: mapped: a wait with such a reason has a word there, in the same frame or the next
+    // ones, and a frame that is a node's no more is followed by others, or by the end of its stack,
+    // which stands above.
+    let object = reason.object_at().map_or(0, |at| unsafe { word(node.wrapping_add(at).cast()) });
+    WaitsFor { reason, object }
+}
+
+/// A byte that somebody may write meanwhile. (By std's atomics, for the words are not atomic for
+/// anybody else.)
+///
+/// # Safety
+/// It is mapped.
+#[cfg(not(all(myriad_asan, target_arch = "x86_64")))]
+unsafe fn byte(at: *const u8) -> u8 {
+    // SAFETY: mapped (this function's contract).
+    unsafe { std::sync::atomic::AtomicU8::from_ptr(at.cast_mut()) }.load(Relaxed)
+}
+
+/// The same of a word.
+///
+/// # Safety
+/// It is mapped, and aligned.
+#[cfg(not(all(myriad_asan, target_arch = "x86_64")))]
+unsafe fn word(at: *const usize) -> usize {
+    // SAFETY: mapped and aligned (this function's contract).
+    unsafe { std::sync::atomic::AtomicUsize::from_ptr(at.cast_mut()) }.load(Relaxed)
+}
+
+// The same unseen by AddressSanitizer, for which memory of a frame that is left is nobody's: what
+// is read there is not believed.
+#[cfg(all(myriad_asan, target_arch = "x86_64"))]
+unsafe fn byte(at: *const u8) -> u8 {
+    let byte: u8;
+    // SAFETY: a load of mapped memory (this function's contract).
+    unsafe { std::arch::asm!("mov {}, [{}]", out(reg_byte) byte, in(reg) at, options(nostack, readonly)) };
+    byte
+}
+
+#[cfg(all(myriad_asan, target_arch = "x86_64"))]
+unsafe fn word(at: *const usize) -> usize {
+    let word: usize;
+    // SAFETY: a load of mapped memory (this function's contract).
+    unsafe { std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) at, options(nostack, readonly)) };
+    word
+}

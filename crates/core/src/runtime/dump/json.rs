@@ -1,0 +1,168 @@
+//! A dump for programs.
+
+use super::{Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, WorkerState};
+use crate::queue::reason::WaitReason;
+use std::fmt::{self, Write as _};
+use std::panic::Location;
+
+impl Dump {
+    /// The dump as one JSON object, with a line for each task:
+    ///
+    /// ```text
+    /// {"took_ns": .., "pools": [{"runtime": "..", "pool": "..", "fibers": true, "results_not_taken": 0,
+    ///    "workers": [{"doing": "works", "spare": false, "task": null | "..", "at": null | "FILE:LINE:COLUMN",
+    ///                 "next_timer_ns": null | 0}]}],
+    ///  "tasks": [{"id": null | 0, "name": null | "..", "at": "..", "future": false, "pool": 0, "activity": "waits",
+    ///             "waits_for": null | "recv", "object": null | 0, "joins": null | 0, "waits_ms": 0}],
+    ///  "threads": [{"name": null | "..", "waits_for": "join", "object": null | 0, "limit": false}],
+    ///  "calls": [{"name": "..", "threads": 0, "idle": 0, "queued": 0}]}
+    /// ```
+    /// `pool` is an index; `joins` that of the task that is waited for, where it is in the list; an
+    /// `object` is an address. `activity` is one of `waits`, `runs`, `queued`, `dedicated`; `doing`
+    /// of `sleeps`, `rests`, `works`, `stuck`; `waits_for` a [`WaitReason`](crate::WaitReason) in
+    /// lower case.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad::Builder::new().workers(1).name("one").build()?;
+    /// assert!(myriad::dump().to_json().contains(r#""runtime": "one", "pool": "default""#));
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        _ = self.write_json(&mut out);
+        out
+    }
+
+    /// Writes it bit by bit: a dump of many tasks is long.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write_json(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let at: std::collections::HashMap<usize, usize> = if self.tasks.iter().any(|task| task.joins().is_some()) {
+            self.tasks.iter().enumerate().map(|(i, task)| (task.record, i)).collect()
+        } else {
+            Default::default()
+        };
+        write!(out, "{{\"took_ns\": {}, \"pools\": [", self.took.as_nanos())?;
+        list(out, &self.pools, PoolState::json)?;
+        out.write_str("],\n\"tasks\": [")?;
+        list(out, &self.tasks, |task, out| task.json(out, task.joins().and_then(|record| at.get(&record).copied())))?;
+        out.write_str("],\n\"threads\": [")?;
+        list(out, &self.threads, ThreadState::json)?;
+        out.write_str("],\n\"calls\": [")?;
+        list(out, &self.calls, CallThreads::json)?;
+        out.write_str("]}\n")
+    }
+}
+
+fn list<T, W: fmt::Write>(out: &mut W, items: &[T], mut each: impl FnMut(&T, &mut W) -> fmt::Result) -> fmt::Result {
+    for (i, item) in items.iter().enumerate() {
+        out.write_str(if i == 0 { "\n" } else { ",\n" })?;
+        each(item, out)?;
+    }
+    Ok(())
+}
+
+/// A string as JSON has them.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                c if u32::from(c) < 0x20 => write!(f, "\\u{:04x}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+/// A value, or `null`.
+struct Or<T>(Option<T>);
+
+impl<T: fmt::Display> fmt::Display for Or<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("null"),
+        }
+    }
+}
+
+/// A place, which has no characters of its own in JSON but those of its file.
+fn at(at: &Location<'_>) -> impl fmt::Display {
+    Quoted(&at.to_string()).to_string()
+}
+
+fn reason(reason: WaitReason) -> String {
+    format!("\"{}\"", format!("{reason:?}").to_lowercase())
+}
+
+impl PoolState {
+    fn json<W: fmt::Write>(&self, out: &mut W) -> fmt::Result {
+        let (runtime, name) = (Quoted(&self.runtime), Quoted(&self.name));
+        let (fibers, ended) = (self.fibers, self.ended);
+        write!(
+            out,
+            "{{\"runtime\": {runtime}, \"pool\": {name}, \"fibers\": {fibers}, \"results_not_taken\": {ended}, \"workers\": ["
+        )?;
+        list(out, &self.workers, WorkerState::json)?;
+        out.write_str("]}")
+    }
+}
+
+impl WorkerState {
+    fn json<W: fmt::Write>(&self, out: &mut W) -> fmt::Result {
+        let doing = match self.doing {
+            Doing::Sleeps => "sleeps",
+            Doing::Rests => "rests",
+            Doing::Works => "works",
+            Doing::Stuck => "stuck",
+        };
+        let (task, place) = (Or(self.task_name().map(Quoted)), Or(self.location.map(at)));
+        let (spare, timer) = (self.spare, Or(self.timer.map(|left| left.as_nanos())));
+        write!(
+            out,
+            "{{\"doing\": \"{doing}\", \"spare\": {spare}, \"task\": {task}, \"at\": {place}, \"next_timer_ns\": {timer}}}"
+        )
+    }
+}
+
+impl TaskState {
+    fn json<W: fmt::Write>(&self, out: &mut W, joins: Option<usize>) -> fmt::Result {
+        let activity = match self.activity {
+            Activity::Waits => "waits",
+            Activity::Runs => "runs",
+            Activity::Queued => "queued",
+            Activity::Dedicated => "dedicated",
+        };
+        let (id, name) = (Or(self.id.map(|id| id.as_u64())), Or(self.name().map(Quoted)));
+        let (future, pool, place) = (self.is_future, self.pool, at(self.location));
+        write!(
+            out,
+            "{{\"id\": {id}, \"name\": {name}, \"at\": {place}, \"future\": {future}, \"pool\": {pool}, \"activity\": \"{activity}\""
+        )?;
+        let (waits, object, joins) = (Or(self.reason.map(reason)), Or(self.object()), Or(joins));
+        let ms = self.waits_since().as_millis();
+        write!(out, ", \"waits_for\": {waits}, \"object\": {object}, \"joins\": {joins}, \"waits_ms\": {ms}}}")
+    }
+}
+
+impl ThreadState {
+    fn json<W: fmt::Write>(&self, out: &mut W) -> fmt::Result {
+        let (name, waits, object) = (Or(self.name().map(Quoted)), reason(self.reason), Or(self.object()));
+        write!(out, "{{\"name\": {name}, \"waits_for\": {waits}, \"object\": {object}, \"limit\": {}}}", self.timed)
+    }
+}
+
+impl CallThreads {
+    fn json<W: fmt::Write>(&self, out: &mut W) -> fmt::Result {
+        let CallThreads { name, threads, idle, queued } = self;
+        write!(out, "{{\"name\": {}, \"threads\": {threads}, \"idle\": {idle}, \"queued\": {queued}}}", Quoted(name))
+    }
+}

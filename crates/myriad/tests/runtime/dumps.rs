@@ -1,0 +1,239 @@
+//! What a dump says about tasks, workers and threads, while nothing happens and while all happens.
+
+use crate::common::{each_owned, in_both_modes, wait_until};
+use myriad::channel::{bounded, unbounded};
+use myriad::dump::{Activity, Doing, Dump, TaskState};
+use myriad::sync::{Mutex, Semaphore};
+use myriad::{Runtime, WaitReason, scope, spawn, spawn_async, task, time, yield_now};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+/// For ever, as far as a test sees.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// The first dump that is as expected. Other tests run beside this one: each knows its own tasks by
+/// their names.
+fn dump_when(is_expected: impl Fn(&Dump) -> bool) -> Dump {
+    let found = std::cell::OnceCell::new();
+    wait_until(|| {
+        let dump = myriad::dump();
+        is_expected(&dump) && found.set(dump).is_ok()
+    });
+    found.into_inner().unwrap()
+}
+
+fn named<'a>(dump: &'a Dump, name: &str) -> Option<&'a TaskState> {
+    dump.tasks().iter().find(|task| task.name() == Some(name))
+}
+
+fn waits(dump: &Dump, name: &str, reason: WaitReason) -> bool {
+    named(dump, name).is_some_and(|task| task.waits_for() == Some(reason))
+}
+
+#[track_caller]
+fn start(rt: &Runtime, name: &str, f: impl FnOnce() + Send + 'static) -> myriad::JoinHandle<()> {
+    task::Builder::new().name(name).on(rt.handle()).spawn(f)
+}
+
+#[test]
+fn a_task_says_what_it_waits_for_and_which() {
+    each_owned(|mode, rt| {
+        let (tx, rx) = unbounded::<()>();
+        let (full, keeps_full) = bounded(1);
+        full.send(()).unwrap();
+        let mutex = Arc::new(Mutex::new(()));
+        let semaphore = Arc::new(Semaphore::new(1));
+        let permit = semaphore.acquire();
+        let locked = mutex.lock().unwrap();
+        let name = |what: &str| format!("says-{mode}-{}-{what}", rt.workers());
+        let other = rx.clone();
+        let mut tasks = vec![
+            start(&rt, &name("recv"), move || _ = rx.recv()),
+            start(&rt, &name("recv too"), move || _ = other.recv()),
+            start(&rt, &name("timed recv"), {
+                let rx = keeps_full.clone();
+                move || {
+                    while rx.recv_timeout(LONG).is_ok() {}
+                }
+            }),
+            start(&rt, &name("lock"), {
+                let mutex = mutex.clone();
+                move || drop(mutex.lock())
+            }),
+            start(&rt, &name("lock too"), {
+                let mutex = mutex.clone();
+                move || drop(mutex.lock())
+            }),
+            start(&rt, &name("permit"), {
+                let semaphore = semaphore.clone();
+                move || drop(semaphore.acquire())
+            }),
+        ];
+        let sleeper = start(&rt, &name("sleep"), || time::sleep(LONG));
+        let stop = sleeper.canceller();
+        tasks.push(start(&rt, &name("join"), move || _ = sleeper.join()));
+        let expected = [
+            ("recv", WaitReason::Recv),
+            ("recv too", WaitReason::Recv),
+            ("timed recv", WaitReason::Recv),
+            ("lock", WaitReason::Lock),
+            ("lock too", WaitReason::Lock),
+            ("permit", WaitReason::Permits),
+            ("sleep", WaitReason::Sleep),
+            ("join", WaitReason::Join),
+        ];
+        let dump = dump_when(|dump| expected.iter().all(|(what, reason)| waits(dump, &name(what), *reason)));
+        let of = |what: &str| named(&dump, &name(what)).unwrap();
+        for (what, _) in expected {
+            assert_eq!(of(what).activity(), Activity::Waits, "{what}");
+            assert!(of(what).spawned_at().file().ends_with("dumps.rs"));
+            assert_eq!(dump.pools()[of(what).pool()].is_fiber_mode(), rt.is_fiber_mode());
+        }
+        assert_eq!(of("recv").object(), of("recv too").object());
+        assert_eq!(of("lock").object(), of("lock too").object());
+        let objects = ["recv", "timed recv", "lock", "permit"].map(|what| of(what).object().expect("it is known"));
+        assert_eq!(objects.iter().collect::<std::collections::HashSet<_>>().len(), 4);
+        assert_eq!(dump.joined_by(of("join")).unwrap().name(), Some(&*name("sleep")));
+        // The same waits in the next dump, which knows for how long; one that is new begins anew.
+        let before = of("recv").waits_since();
+        std::thread::sleep(Duration::from_millis(50));
+        let later = myriad::dump();
+        let now = named(&later, &name("recv")).unwrap().waits_since();
+        assert!(now >= before + Duration::from_millis(40), "{before:?}, {now:?}");
+        full.send(()).unwrap();
+        let again = dump_when(|dump| {
+            named(dump, &name("timed recv")).is_some_and(|task| task.waits_since() < Duration::from_millis(40))
+        });
+        assert!(waits(&again, &name("timed recv"), WaitReason::Recv) || keeps_full.is_empty());
+        stop.cancel();
+        drop((tx, locked, full));
+        drop(permit);
+        tasks.into_iter().for_each(|task| _ = task.join());
+    });
+}
+
+#[test]
+fn a_stuck_worker_is_seen_with_its_task() {
+    in_both_modes(|rt| {
+        let end = Arc::new(AtomicBool::new(false));
+        let name = format!("stuck-{}-{}", rt.is_fiber_mode(), rt.workers());
+        let busy = end.clone();
+        let task = start(rt, &name, move || {
+            while !busy.load(SeqCst) {
+                std::hint::spin_loop();
+            }
+        });
+        let dump = dump_when(|dump| {
+            let workers = || dump.pools().iter().flat_map(|pool| pool.workers());
+            named(dump, &name).is_some_and(|task| task.activity() == Activity::Runs)
+                && workers().any(|w| w.task_name() == Some(&name) && w.doing() == Doing::Stuck)
+        });
+        assert!(dump.to_string().contains(&format!("task '{name}'")));
+        end.store(true, SeqCst);
+        task.join().unwrap();
+    });
+}
+
+#[test]
+fn threads_that_wait_are_seen() {
+    in_both_modes(|rt| {
+        let (tx, rx) = bounded::<()>(0);
+        let name = format!("outside-{}-{}", rt.is_fiber_mode(), rt.workers());
+        let thread = std::thread::Builder::new().name(name.clone()).spawn(move || rx.recv()).unwrap();
+        let waits = |dump: &Dump| {
+            let mut threads = dump.threads().iter();
+            threads.any(|thread| thread.name() == Some(&name) && thread.waits_for() == WaitReason::Recv)
+        };
+        dump_when(waits);
+        let sent = start(rt, "to a thread", move || tx.send(()).unwrap());
+        sent.join().unwrap();
+        thread.join().unwrap().unwrap();
+        assert!(!waits(&myriad::dump()), "it has ended");
+    });
+}
+
+/// Ten thousand of a kind are one entry, and the whole is short.
+#[test]
+fn alike_tasks_are_one_entry() {
+    // SAFETY: none of these tasks blocks in a thread-local scope or a destructor.
+    let rt = unsafe { myriad::Builder::fibers() }.name("alike").workers(2).build().unwrap();
+    let (tx, rx) = unbounded::<()>();
+    let line = rt.run(|| {
+        let mut line = 0;
+        for _ in 0..10_000 {
+            let rx = rx.clone();
+            line = line!() + 1;
+            drop(spawn(move || _ = rx.recv()));
+        }
+        line
+    });
+    let here = |task: &&TaskState| {
+        task.spawned_at().line() == line && task.spawned_at().file() == file!() && task.activity() == Activity::Waits
+    };
+    let dump = dump_when(|dump| dump.tasks().iter().filter(here).count() == 10_000);
+    let text = dump.to_string();
+    assert!(text.lines().count() <= 40, "{text}");
+    let at = text.find("10,000 tasks spawned at").unwrap_or_else(|| panic!("{text}"));
+    assert!(text[at..].lines().take(2).any(|line| line.contains("wait for a message, all of one channel")), "{text}");
+    drop(tx);
+}
+
+/// Tasks begin, wait, go on and end by the ten thousand while dumps are taken: each entry is one
+/// that may be.
+#[test]
+fn dumps_beside_a_storm() {
+    in_both_modes(|rt| {
+        let over = AtomicBool::new(false);
+        let dumps = AtomicUsize::new(0);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while !over.load(SeqCst) {
+                    let dump = myriad::dump();
+                    for task in dump.tasks().iter().filter(|task| task.spawned_at().file() == file!()) {
+                        let reason = task.waits_for();
+                        if let Some(name) = task.name().filter(|name| name.starts_with("storm-")) {
+                            let may_be = match name {
+                                "storm-recv" => [Some(WaitReason::Recv), None],
+                                "storm-lock" => [Some(WaitReason::Lock), None],
+                                "storm-yield" => [None, None],
+                                _ => [Some(WaitReason::Join), Some(WaitReason::Scope)],
+                            };
+                            assert!(may_be.contains(&reason) || reason.is_none(), "{name}: {reason:?}");
+                        }
+                    }
+                    if dumps.fetch_add(1, SeqCst).is_multiple_of(16) {
+                        assert!(dump.to_string().lines().count() <= 40);
+                        assert!(dump.to_json().ends_with("]}\n"));
+                    }
+                }
+            });
+            let rounds = if rt.is_fiber_mode() { 200 } else { 20 };
+            rt.run(|| {
+                for round in 0..rounds {
+                    let mutex = Mutex::new(0);
+                    scope(|s| {
+                        for _ in 0..20 {
+                            let (tx, rx) = bounded::<u32>(0);
+                            let storm = |name: &str| task::Builder::new().name(name);
+                            drop(storm("storm-recv").spawn(move || _ = rx.recv()));
+                            drop(spawn(move || _ = tx.send(round)));
+                            drop(storm("storm-yield").spawn(yield_now));
+                            drop(spawn_async(async {
+                                time::sleep_async(Duration::from_micros(10)).await;
+                            }));
+                            s.spawn(|| {
+                                let mut count = mutex.lock().unwrap();
+                                yield_now();
+                                *count += 1;
+                            });
+                        }
+                    });
+                    assert_eq!(*mutex.lock().unwrap(), 20);
+                }
+            });
+            wait_until(|| dumps.load(SeqCst) > 20);
+            over.store(true, SeqCst);
+        });
+    });
+}
