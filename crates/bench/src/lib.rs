@@ -48,6 +48,7 @@ mod chain;
 mod fib;
 mod idle;
 mod interactive;
+mod job;
 mod lock;
 mod mutex;
 mod overhead;
@@ -68,7 +69,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 24] = [
+static WORKLOADS: [&Workload; 25] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -93,6 +94,7 @@ static WORKLOADS: [&Workload; 24] = [
     &calls::WORKLOAD,
     &timers::WORKLOAD,
     &cancel::WORKLOAD,
+    &job::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

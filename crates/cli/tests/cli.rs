@@ -237,6 +237,11 @@ fn cancel() {
 }
 
 #[test]
+fn job() {
+    check_all("job");
+}
+
+#[test]
 fn psort() {
     check_all("psort");
 }

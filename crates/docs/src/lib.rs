@@ -39,6 +39,7 @@ texts! {
     soundness "docs/SOUNDNESS.md" "SOUNDNESS.md";
     platform "docs/PLATFORM.md" "PLATFORM.md";
     parallel "docs/PARALLEL.md" "PARALLEL.md";
+    jobs "docs/JOBS.md" "JOBS.md";
     c "docs/C.md" "C.md";
     foreign_libraries "docs/FOREIGN-LIBRARIES.md" "FOREIGN-LIBRARIES.md";
     rayon "docs/RAYON.md" "RAYON.md";

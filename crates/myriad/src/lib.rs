@@ -32,6 +32,7 @@
 //! | [`blocking`], [`compute`] | calls that hold up their thread, long computations; also as futures |
 //! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when: pools, priorities, a thread of its own |
 //! | [`par`] | parallel loops, maps, reductions, prefix scans, sorts |
+//! | `jobs` | with the feature `jobs`: a queue of jobs with priorities, resources, dependencies, time |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
 //! | [`select!`](crate::select!), [`Select`](select::Select) | wait for the first of several operations |
@@ -94,6 +95,9 @@ pub use myriad_core::{
     compute, compute_async, join, metrics, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
     try_scope, yield_now,
 };
+#[cfg(feature = "jobs")]
+#[doc(inline)]
+pub use myriad_jobs as jobs;
 #[doc(inline)]
 pub use myriad_par as par;
 pub use myriad_sync::{channel, select, select_async};

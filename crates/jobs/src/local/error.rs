@@ -1,0 +1,46 @@
+//! Why there is no result.
+
+use crate::machine::JobId;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a job has no result. Each message is one line, and begins with the job's number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JobError {
+    /// The last attempt failed, with this panic or error; of a command, with this verdict.
+    Failed(JobId, Arc<str>),
+    /// The wall time was over. The text says more, if the job had something to say.
+    TimedOut(JobId, Option<Arc<str>>),
+    /// The job was cancelled.
+    Cancelled(JobId),
+    /// The job never ran, because of how the second one ended.
+    Skipped(JobId, JobId),
+    /// The result was taken before.
+    Lost(JobId),
+}
+
+impl JobError {
+    /// The job.
+    pub fn id(&self) -> JobId {
+        match self {
+            JobError::Failed(id, _) | JobError::TimedOut(id, _) | JobError::Cancelled(id) => *id,
+            JobError::Skipped(id, _) | JobError::Lost(id) => *id,
+        }
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JobError::Failed(id, why) => write!(f, "job {id} failed: {why}"),
+            JobError::TimedOut(id, None) => write!(f, "job {id} was stopped: its wall time was over"),
+            JobError::TimedOut(id, Some(why)) => write!(f, "job {id} was stopped: its wall time was over ({why})"),
+            JobError::Cancelled(id) => write!(f, "job {id} was cancelled"),
+            JobError::Skipped(id, by) => write!(f, "job {id} was skipped because of job {by}"),
+            JobError::Lost(id) => write!(f, "the result of job {id} was taken before"),
+        }
+    }
+}
+
+impl std::error::Error for JobError {}

@@ -1,0 +1,110 @@
+//! The handle of a job that was submitted.
+
+use super::cell::Slot;
+use super::error::JobError;
+use super::queue::{Queue, Shared};
+use crate::machine::{JobId, Refused, State, Waiting};
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+
+/// A job of a [`Queue`]: its result, its state, and a way to cancel it.
+///
+/// Dropping the handle changes nothing for the job; its result is dropped with the last of both.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{Job, Local, State};
+/// let q = Local::new().start();
+/// let job = q.submit(Job::new(|| "done"))?;
+/// assert_eq!(job.wait(), State::Done);
+/// assert_eq!(job.join()?, "done");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct JobHandle<T> {
+    id: JobId,
+    slot: Arc<dyn Slot<T>>,
+    queue: Arc<Shared>,
+}
+
+impl<T> JobHandle<T> {
+    pub(super) fn new(id: JobId, slot: Arc<dyn Slot<T>>, queue: Arc<Shared>) -> JobHandle<T> {
+        JobHandle { id, slot, queue }
+    }
+    /// The job's number.
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+    /// How it has ended; `None` if it has not. Unlike [`state`](Self::state) this asks no queue.
+    pub(super) fn ended(&self) -> Option<State> {
+        self.slot.cell().state()
+    }
+    /// Its state. Never blocks.
+    pub fn state(&self) -> State {
+        self.ended()
+            .or_else(|| Queue::state_in(&self.queue, self.id).ok())
+            .or_else(|| self.ended())
+            .unwrap_or(State::Pending)
+    }
+    /// Has it ended? Never blocks.
+    pub fn is_finished(&self) -> bool {
+        self.ended().is_some()
+    }
+    /// Why it has not begun; `None` if it has. Never blocks.
+    pub fn why(&self) -> Option<Waiting> {
+        Queue::why_in(&self.queue, self.id).ok().flatten()
+    }
+    /// Cancels it: one that has not begun never does; one that runs is asked to stop. What the job
+    /// holds stays its own until it has really ended. Never blocks.
+    pub fn cancel(&self) {
+        // (One that has ended, and is forgotten, needs no cancelling.)
+        _ = Queue::cancel_in(&self.queue, self.id);
+    }
+
+    /// Waits until the job has ended, and returns how.
+    ///
+    /// # Blocking
+    /// Until then. A job that waits so for another job of its queue is *suspended*: it gives back
+    /// what it holds, and takes that again before it goes on, before any job that has not begun. So
+    /// jobs may wait for jobs that they submit, to any depth, on one processor.
+    ///
+    /// # Cancellation
+    /// Leaves at once; the job is not cancelled by that.
+    pub fn wait(&self) -> State {
+        if let Some(state) = self.ended() {
+            return state;
+        }
+        let _suspended = Queue::suspend_caller(&self.queue);
+        myriad_core::block_on(poll_fn(|cx| self.slot.cell().poll(cx)))
+    }
+
+    /// Waits until the job has ended, as [`wait`](Self::wait) does, and takes its result.
+    ///
+    /// # Errors
+    /// Why there is none: a failure with its reason, a time limit, a cancellation, a dependency.
+    pub fn join(self) -> Result<T, JobError> {
+        let state = self.wait();
+        self.slot.cell().take(self.id, state)
+    }
+
+    /// The same as a future. (A future gives back nothing meanwhile: a job from a closure waits by
+    /// [`join`](Self::join).)
+    pub async fn join_async(self) -> Result<T, JobError> {
+        let state = poll_fn(|cx| self.slot.cell().poll(cx)).await;
+        self.slot.cell().take(self.id, state)
+    }
+
+    /// Lets a held job go: [`Queue::release`].
+    ///
+    /// # Errors
+    /// The job has ended, and is forgotten.
+    pub fn release(&self) -> Result<bool, Refused> {
+        Queue::release_in(&self.queue, self.id)
+    }
+}
+
+impl<T> fmt::Debug for JobHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobHandle").field("id", &self.id).field("state", &self.state()).finish_non_exhaustive()
+    }
+}

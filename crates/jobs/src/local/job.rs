@@ -1,0 +1,443 @@
+//! A job that is to be submitted: what it runs, and what it asks for.
+
+use super::cell::{Body, Call, Cell, Slot, Spawn};
+use super::handle::JobHandle;
+use crate::machine::{
+    After, ArrayRequest, JobId, MEMORY, Outcome, Refused, Report, Request, Retry, State, WHOLE, When,
+};
+use myriad_base::sys::mutex::Mutex;
+use myriad_core::engine::{unwind, user_code};
+use myriad_core::task::{Canceller, TaskId};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// A job: a closure or a [command](Job::command), and what it asks for. It does nothing until it is
+/// [submitted](super::Queue::submit).
+///
+/// Without a word it asks for one processor and no memory, and has priority 0.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{Job, Local};
+/// use std::time::Duration;
+/// let q = Local::new().cpus(4).resource("gpu", 1).start();
+/// let job = Job::new(|| 6 * 7)
+///     .name("answer")
+///     .cpus(0.5)
+///     .memory("200 MB")
+///     .resource("gpu", 1)
+///     .priority(5)
+///     .wall_time(Duration::from_secs(60));
+/// assert_eq!(q.submit(job)?.join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Job<T> {
+    pub(super) body: Arc<dyn Slot<T>>,
+    pub(super) request: Request,
+    /// By name: the queue knows their places.
+    pub(super) named: Vec<(Arc<str>, u64)>,
+    pub(super) group: Option<Arc<str>>,
+    pub(super) begin: Begin,
+    /// What was found wrong on the way.
+    pub(super) wrong: Option<Refused>,
+    /// Of the handles of what this job depends on: how these jobs have ended, if they have.
+    pub(super) known: Vec<(JobId, State)>,
+    /// Can the body be called again?
+    pub(super) again: bool,
+}
+
+/// When a job may begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Begin {
+    Now,
+    After(Duration),
+    At(SystemTime),
+}
+
+impl<T: Send + 'static> Job<T> {
+    /// A job from a closure. Its result is the handle's; a panic is a failure.
+    pub fn new(f: impl FnOnce() -> T + Send + 'static) -> Job<T> {
+        Job::from_body(Once { f: Mutex::new(Some(move || Ok::<T, Arc<str>>(f()))), cell: Cell::new() }, false)
+    }
+
+    /// A job from a closure that may fail: an error is a failure, as a panic is.
+    pub fn fallible<E: fmt::Display>(f: impl FnOnce() -> Result<T, E> + Send + 'static) -> Job<T> {
+        let f = move || f().map_err(|error| error.to_string().into());
+        Job::from_body(Once { f: Mutex::new(Some(f)), cell: Cell::new() }, false)
+    }
+
+    /// A job that can be called again, so it may have [retries](Job::retries).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local};
+    /// use std::time::Duration;
+    /// let q = Local::new().start();
+    /// let mut tries = 0;
+    /// let job = Job::again(move || {
+    ///     tries += 1;
+    ///     if tries < 3 { Err("not yet") } else { Ok(tries) }
+    /// });
+    /// let job = job.retries(5).backoff(Duration::from_millis(1)..Duration::from_millis(20));
+    /// assert_eq!(q.submit(job)?.join()?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn again<E: fmt::Display>(mut f: impl FnMut() -> Result<T, E> + Send + 'static) -> Job<T> {
+        let f = move || f().map_err(|error| error.to_string().into());
+        Job::from_body(Again { f: Mutex::new(Some(f)), cell: Cell::new() }, true)
+    }
+
+    pub(crate) fn from_body(body: impl Slot<T> + 'static, again: bool) -> Job<T> {
+        let request = Request { demand: crate::machine::Demand::cpu(WHOLE), ..Request::default() };
+        Job {
+            body: Arc::new(body),
+            request,
+            named: Vec::new(),
+            group: None,
+            begin: Begin::Now,
+            wrong: None,
+            known: Vec::new(),
+            again,
+        }
+    }
+}
+
+impl Job<()> {
+    /// An array: `len` elements, each of which calls `f` with its index from 0. They are one job
+    /// to depend on, to cancel and to wait for; each is a job of its own to the scheduler, and
+    /// takes memory only once it has begun.
+    ///
+    /// The array is done when all elements are; it fails if one does not end well.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local};
+    /// use std::sync::{Arc, atomic::{AtomicU32, Ordering::*}};
+    /// let q = Local::new().cpus(4).start();
+    /// let sum = Arc::new(AtomicU32::new(0));
+    /// let in_job = sum.clone();
+    /// let job = Job::array(1000, move |i| _ = in_job.fetch_add(i, Relaxed)).at_once(2);
+    /// q.submit(job)?.join()?;
+    /// assert_eq!(sum.load(Relaxed), 499_500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn array(len: u32, f: impl Fn(u32) + Send + Sync + 'static) -> Job<()> {
+        let f = move |at| {
+            f(at);
+            Ok::<(), Arc<str>>(())
+        };
+        let mut job = Job::from_body(super::array::Array::new(f), true);
+        job.request.array = Some(ArrayRequest { len, at_once: u32::MAX, max_failures: 0, each_of: None });
+        job
+    }
+
+    /// Of an array: so many elements run at the same time at most.
+    pub fn at_once(mut self, most: u32) -> Job<()> {
+        self.array_mut(|array| array.at_once = most);
+        self
+    }
+    /// Of an array: after so many failures no more elements begin.
+    pub fn max_failures(mut self, most: u32) -> Job<()> {
+        self.array_mut(|array| array.max_failures = most);
+        self
+    }
+    /// Of an array: each element waits until the element with the same index of that array, which
+    /// has the same length, is done. It is skipped if that one does not end well.
+    pub fn after_each(mut self, other: impl Into<JobId>) -> Job<()> {
+        let other = other.into();
+        self.array_mut(|array| array.each_of = Some(other));
+        self
+    }
+    fn array_mut(&mut self, change: impl FnOnce(&mut ArrayRequest)) {
+        match &mut self.request.array {
+            Some(array) => change(array),
+            None => self.wrong = Some(Refused::EmptyArray),
+        }
+    }
+}
+
+impl<T> Job<T> {
+    /// A name: for tables, and so that the job is in the history once it is done.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Job<T> {
+        self.request.name = Some(name.into());
+        self
+    }
+    /// From -9999 to 9999. Higher ones are first.
+    pub fn priority(mut self, priority: i32) -> Job<T> {
+        self.request.priority = priority;
+        self
+    }
+    /// How many processors, in steps of 1/10,000. With 0 the job waits for none.
+    pub fn cpus(mut self, cpus: impl Into<f64>) -> Job<T> {
+        match units(cpus.into()) {
+            Some(units) => self.request.demand.set(crate::machine::CPU, units),
+            None => self.wrong = Some(Refused::NoResource("cpu (that is no amount)".into())),
+        }
+        self
+    }
+    /// How much memory: bytes, or a text as "2 GB" or "512 KB" (of 1024 each). Of a closure it is
+    /// only counted. A command that takes more is killed.
+    pub fn memory(mut self, memory: impl Into<Bytes>) -> Job<T> {
+        match memory.into().0 {
+            Ok(bytes) => self.request.demand.set(MEMORY, bytes),
+            Err(text) => self.wrong = Some(Refused::NoResource(format!("memory (\"{text}\" is no amount)").into())),
+        }
+        self
+    }
+    /// How much of a resource that the queue was made with, in steps of 1/10,000.
+    pub fn resource(mut self, name: impl Into<Arc<str>>, amount: impl Into<f64>) -> Job<T> {
+        let name = name.into();
+        match units(amount.into()) {
+            Some(units) => self.named.push((name, units)),
+            None => self.wrong = Some(Refused::NoResource(name)),
+        }
+        self
+    }
+    /// The group, of which only so many run at a time as the queue was told.
+    pub fn group(mut self, name: impl Into<Arc<str>>) -> Job<T> {
+        self.group = Some(name.into());
+        self
+    }
+    /// How long the job may run, by the clock. Then it is stopped, and has timed out. (A closure is
+    /// cancelled, which arrives at its next wait: see [`cancel`](myriad_core::cancel). One that
+    /// goes on is *overdue*, and keeps what it holds.)
+    pub fn wall_time(mut self, time: Duration) -> Job<T> {
+        self.request.wall = Some(nanos(time).max(1));
+        self
+    }
+    /// Not before so much time has passed since it was submitted.
+    pub fn delay(mut self, time: Duration) -> Job<T> {
+        self.begin = Begin::After(time);
+        self
+    }
+    /// Not before this time of day. One in the past is now.
+    pub fn at(mut self, time: SystemTime) -> Job<T> {
+        self.begin = Begin::At(time);
+        self
+    }
+    /// It does not start until it is [released](super::Queue::release).
+    pub fn held(mut self) -> Job<T> {
+        self.request.held = true;
+        self
+    }
+
+    /// Not before that job is done. If that one ends in another way, this one is skipped.
+    pub fn after(self, job: impl Into<Dependency>) -> Job<T> {
+        self.depends(job, When::Done)
+    }
+    /// Not before that job has ended, in whatever way.
+    pub fn after_any(self, job: impl Into<Dependency>) -> Job<T> {
+        self.depends(job, When::Ended)
+    }
+    /// Only if that job fails, or its time is over. It is skipped if that one ends in another way.
+    pub fn after_failed(self, job: impl Into<Dependency>) -> Job<T> {
+        self.depends(job, When::Failed)
+    }
+    /// Not before that job has begun.
+    pub fn after_started(self, job: impl Into<Dependency>) -> Job<T> {
+        self.depends(job, When::Started)
+    }
+    /// One of the dependencies is enough. (Otherwise all have to be met.)
+    pub fn any_is_enough(mut self) -> Job<T> {
+        self.request.any = true;
+        self
+    }
+    fn depends(mut self, job: impl Into<Dependency>, when: When) -> Job<T> {
+        let Dependency { id, state } = job.into();
+        let mut after = std::mem::take(&mut self.request.after).into_vec();
+        after.push(After { job: id, when });
+        self.request.after = after.into();
+        self.known.extend(state.map(|state| (id, state)));
+        self
+    }
+
+    /// So many attempts after the first, if one fails or its time is over. Those who depend on the
+    /// job see the last one only. It must be a job that [can be called again](Job::again), a
+    /// command, or an array.
+    pub fn retries(mut self, times: u32) -> Job<T> {
+        self.request.retry = Retry { times, ..self.request.retry };
+        self
+    }
+    /// The pause before the first retry, and the longest: each is twice as long as the one before.
+    /// A job that pauses holds no resources.
+    pub fn backoff(mut self, pauses: std::ops::Range<Duration>) -> Job<T> {
+        self.request.retry = Retry { first: nanos(pauses.start), most: nanos(pauses.end), ..self.request.retry };
+        self
+    }
+}
+
+impl<T> fmt::Debug for Job<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+/// Another job to wait for: a handle, or a number.
+#[derive(Debug, Clone, Copy)]
+pub struct Dependency {
+    id: JobId,
+    state: Option<State>,
+}
+
+impl From<JobId> for Dependency {
+    fn from(id: JobId) -> Dependency {
+        Dependency { id, state: None }
+    }
+}
+impl<T> From<&JobHandle<T>> for Dependency {
+    fn from(handle: &JobHandle<T>) -> Dependency {
+        Dependency { id: handle.id(), state: handle.ended() }
+    }
+}
+impl<T> From<&JobHandle<T>> for JobId {
+    fn from(handle: &JobHandle<T>) -> JobId {
+        handle.id()
+    }
+}
+
+/// A number of bytes: a number, or a text with a unit (B, KB, MB, GB, TB, of 1024 each).
+#[derive(Debug, Clone)]
+pub struct Bytes(pub(super) Result<u64, String>);
+
+impl From<u64> for Bytes {
+    fn from(bytes: u64) -> Bytes {
+        Bytes(Ok(bytes))
+    }
+}
+impl From<&str> for Bytes {
+    fn from(text: &str) -> Bytes {
+        let trimmed = text.trim();
+        let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+        let (number, unit) = trimmed.split_at(digits);
+        let power = match unit.trim().to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+            "" => Some(0),
+            "K" => Some(1),
+            "M" => Some(2),
+            "G" => Some(3),
+            "T" => Some(4),
+            _ => None,
+        };
+        let bytes = power.and_then(|power| Some(number.parse::<f64>().ok()? * 1024_f64.powi(power)));
+        Bytes(
+            bytes
+                .filter(|bytes| *bytes >= 0.0 && *bytes < 1e19)
+                .map(|bytes| bytes.round() as u64)
+                .ok_or_else(|| text.to_owned()),
+        )
+    }
+}
+
+/// Whole units of 1/10,000: so ten jobs of 0.1 fit into 1.0, which sums of floats do not.
+pub(super) fn units(amount: f64) -> Option<u64> {
+    (0.0..=1e12).contains(&amount).then(|| (amount * WHOLE as f64).round() as u64)
+}
+
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What a run came to, of a body with one closure.
+pub(super) fn outcome<T>(run: Result<Result<T, Arc<str>>, unwind::Payload>) -> (Outcome, Result<T, Option<Arc<str>>>) {
+    match run {
+        Ok(Ok(value)) => (Outcome::Done, Ok(value)),
+        Ok(Err(error)) => (Outcome::Failed, Err(Some(error))),
+        Err(mut payload) => {
+            let stopped = unwind::is_cancellation(&payload);
+            unwind::end_cancellation(&mut payload);
+            let text: Arc<str> = format!("panicked: {}", myriad_base::unwind::message(&*payload)).into();
+            unwind::discard(payload);
+            if stopped { (Outcome::Stopped, Err(None)) } else { (Outcome::Failed, Err(Some(text))) }
+        }
+    }
+}
+
+pub(super) fn report(outcome: Outcome, reason: Option<&Arc<str>>) -> Option<Report> {
+    (outcome != Outcome::Done).then(|| Report { text: reason.cloned(), ..Report::default() })
+}
+
+/// A closure that is called once.
+struct Once<F, T> {
+    f: Mutex<Option<F>>,
+    cell: Cell<T>,
+}
+
+/// A closure that may be called again.
+struct Again<F, T> {
+    f: Mutex<Option<F>>,
+    cell: Cell<T>,
+}
+
+macro_rules! body_of_one {
+    () => {
+        fn begin(&self, _: JobId, spawn: Spawn<'_>) -> Option<Canceller> {
+            self.cell.begin(spawn)
+        }
+        fn end(&self, _: JobId) {
+            self.cell.end();
+        }
+        fn stop(&self, _: JobId) -> Option<Canceller> {
+            self.cell.stop()
+        }
+        fn task(&self, _: JobId) -> Option<TaskId> {
+            self.cell.task()
+        }
+        fn over(&self, _: JobId, state: State) {
+            self.cell.over(state);
+        }
+    };
+}
+pub(crate) use body_of_one;
+
+impl<F: FnOnce() -> Result<T, Arc<str>> + Send, T: Send> Body for Once<F, T> {
+    body_of_one!();
+    fn run(&self, _: Call) -> (Outcome, Option<Report>) {
+        self.cell.wait_for_begin();
+        let f = self.f.lock().take();
+        let (outcome, result) = match f {
+            Some(f) => outcome(user_code::body(f)),
+            None => (Outcome::Stopped, Err(None)),
+        };
+        let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
+        self.cell.put(result);
+        (outcome, report)
+    }
+}
+impl<F: FnOnce() -> Result<T, Arc<str>> + Send, T: Send> Slot<T> for Once<F, T> {
+    fn cell(&self) -> &Cell<T> {
+        &self.cell
+    }
+}
+impl<F, T> Drop for Once<F, T> {
+    fn drop(&mut self) {
+        if let Some(f) = self.f.get_mut().take() {
+            unwind::drop_quietly(f);
+        }
+    }
+}
+
+impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Body for Again<F, T> {
+    body_of_one!();
+    fn run(&self, _: Call) -> (Outcome, Option<Report>) {
+        self.cell.wait_for_begin();
+        let f = self.f.lock().take();
+        let Some(mut f) = f else { return (Outcome::Stopped, None) };
+        let (outcome, result) = outcome(user_code::body(&mut f));
+        *self.f.lock() = Some(f);
+        let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
+        self.cell.put(result);
+        (outcome, report)
+    }
+}
+impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Slot<T> for Again<F, T> {
+    fn cell(&self) -> &Cell<T> {
+        &self.cell
+    }
+}
+impl<F, T> Drop for Again<F, T> {
+    fn drop(&mut self) {
+        if let Some(f) = self.f.get_mut().take() {
+            unwind::drop_quietly(f);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The queue of a process: how it is made.
+
+mod array;
+mod cell;
+mod error;
+mod event;
+mod handle;
+mod job;
+mod queue;
+mod view;
+
+pub(crate) use cell::{Body, Call, Cell, Slot, Spawn};
+pub use error::JobError;
+pub use event::Event;
+pub use handle::JobHandle;
+pub(crate) use job::body_of_one;
+pub use job::{Bytes, Dependency, Job};
+pub use queue::Queue;
+pub use view::JobInfo;
+
+use crate::machine::{Rules, WHOLE};
+use event::Listeners;
+use job::{nanos, units};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The settings of a [`Queue`].
+///
+/// Its jobs are tasks of the pool in which [`start`](Self::start) is called; on a foreign thread,
+/// of the global runtime.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{Job, Local};
+/// let q = Local::new().cpus(8).memory("16 GB").resource("gpu", 2).group("net", 4).start();
+/// let prep = q.submit(Job::new(|| 20).cpus(2).name("prep"))?;
+/// let runs = (0..10).map(|i| Job::new(move || i * i).after(&prep));
+/// let runs = q.submit_all(runs)?;
+/// let mut sum = prep.join()?;
+/// for run in runs {
+///     sum += run.join()?;
+/// }
+/// assert_eq!(sum, 305);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Local {
+    rules: Rules,
+    cpus: u64,
+    memory: u64,
+    resources: Vec<(Arc<str>, u64)>,
+    groups: Vec<(Arc<str>, u64)>,
+    listeners: Listeners,
+}
+
+impl Local {
+    /// As many processors as the pool has workers (on a foreign thread: as the machine has), and
+    /// the machine's memory.
+    pub fn new() -> Local {
+        Local {
+            rules: Rules { grace: nanos(Duration::from_secs(5)), ..Rules::default() },
+            cpus: WHOLE * workers() as u64,
+            memory: machine_memory(),
+            resources: Vec::new(),
+            groups: Vec::new(),
+            listeners: Listeners::default(),
+        }
+    }
+    /// So many processors.
+    pub fn cpus(mut self, cpus: impl Into<f64>) -> Local {
+        self.cpus = units(cpus.into()).unwrap_or(0);
+        self
+    }
+    /// So much memory: bytes, or a text as "16 GB".
+    ///
+    /// # Panics
+    /// The text is no amount.
+    pub fn memory(mut self, memory: impl Into<Bytes>) -> Local {
+        self.memory = memory.into().0.unwrap_or_else(|text| panic!("\"{text}\" is no amount of memory: say \"16 GB\""));
+        self
+    }
+    /// So much of a resource that jobs can ask for by this name.
+    pub fn resource(mut self, name: impl Into<Arc<str>>, amount: impl Into<f64>) -> Local {
+        self.resources.push((name.into(), units(amount.into()).unwrap_or(0)));
+        self
+    }
+    /// A group of which so many jobs run at a time at most. While several groups have jobs of equal
+    /// priority waiting, that one is first of which fewer run.
+    pub fn group(mut self, name: impl Into<Arc<str>>, limit: usize) -> Local {
+        self.groups.push((name.into(), limit as u64));
+        self
+    }
+    /// So many jobs run at a time at most, in all.
+    pub fn at_once(mut self, most: usize) -> Local {
+        self.rules.at_once = most as u64;
+        self
+    }
+    /// The priority of a job that could start grows by one for each such time that it waits. So
+    /// every job starts some day: one of priority `p` no later than one of priority `q` that became
+    /// ready `q - p` such times after it. Without this, lower priorities may wait for ever.
+    pub fn ageing(mut self, step: Duration) -> Local {
+        self.rules.ageing = Some(nanos(step).max(1));
+        self
+    }
+    /// How long a job may take to stop after its wall time, before it counts as overdue: 5 s if
+    /// nothing is said.
+    pub fn grace(mut self, time: Duration) -> Local {
+        self.rules.grace = nanos(time);
+        self
+    }
+    /// How many jobs of each final state the history keeps at most (10,000 if nothing is said), and
+    /// for how long. A job without a name that is done is not kept.
+    pub fn history(mut self, jobs: usize, time: Duration) -> Local {
+        self.rules.kept = jobs;
+        self.rules.kept_for = nanos(time);
+        self
+    }
+    /// Also jobs without a name that are done are in the history.
+    pub fn keep_unnamed(mut self) -> Local {
+        self.rules.unnamed = true;
+        self
+    }
+    /// Calls `f` for all that happens to jobs, on whatever thread that happens. It may do whatever
+    /// a task may do, but it holds that thread up; so send the event on. Its panic is reported, and
+    /// is none of the job's.
+    pub fn on_event(mut self, f: impl Fn(&Event) + Send + Sync + 'static) -> Local {
+        self.listeners.add(f);
+        self
+    }
+    /// Starts the queue. Nothing runs, and nothing is used, while it has no jobs.
+    pub fn start(self) -> Queue {
+        let mut resources = vec![("cpu".into(), self.cpus), ("memory".into(), self.memory)];
+        resources.extend(self.resources);
+        Queue::start(self.rules, &resources, &self.groups, self.listeners)
+    }
+}
+
+impl Default for Local {
+    fn default() -> Local {
+        Local::new()
+    }
+}
+
+impl fmt::Debug for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Local").field("rules", &self.rules).field("groups", &self.groups).finish_non_exhaustive()
+    }
+}
+
+/// The workers of the caller's pool; those that a runtime has if nothing is said.
+fn workers() -> usize {
+    if myriad_core::task::current().is_some() {
+        return myriad_core::engine::split::workers();
+    }
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The machine's memory, in bytes; without limit if the system does not say.
+fn machine_memory() -> u64 {
+    // SAFETY: `sysconf` reads a number, and has no other effect.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    if pages > 0 && size > 0 { pages as u64 * size as u64 } else { u64::MAX }
+}

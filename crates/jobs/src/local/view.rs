@@ -1,0 +1,179 @@
+//! What is known of jobs, as data and as text: tables, graphs, charts.
+
+use super::queue::Queue;
+use crate::machine::{JobId, Row, State, Time, memory};
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a queue knows of a job: one that has not ended, or one of the history.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct JobInfo {
+    /// Its number.
+    pub id: JobId,
+    /// Its name.
+    pub name: Option<Arc<str>>,
+    /// Where it stands.
+    pub state: State,
+    /// Its priority.
+    pub priority: i32,
+    /// Its group; empty if it has none.
+    pub group: Arc<str>,
+    /// How often it has begun.
+    pub attempts: u32,
+    /// The jobs that it depends on.
+    pub after: Vec<JobId>,
+    /// Of an array: how many elements have ended, and how many there are.
+    pub elements: Option<(u32, u32)>,
+    /// Of an element: its array.
+    pub array: Option<JobId>,
+    /// How long it stood in the queue before it began last, or stands there by now.
+    pub waited: Duration,
+    /// How long its last run took, or takes by now.
+    pub ran: Duration,
+    /// Why it did not end well.
+    pub reason: Option<Arc<str>>,
+    /// Of a command: the most memory that it had, in bytes.
+    pub peak_memory: u64,
+    /// Of a command: the processor time that it took.
+    pub cpu_time: Duration,
+}
+
+fn has_begun(row: &Row) -> bool {
+    row.started > 0
+}
+
+/// From its begin to its end, or to now.
+fn ran(row: &Row, now: Time) -> Time {
+    match (has_begun(row), row.state) {
+        (false, _) | (_, State::Pending) => 0,
+        (true, state) if state.is_final() => row.ended.saturating_sub(row.started),
+        (true, _) => now.saturating_sub(row.started),
+    }
+}
+
+impl JobInfo {
+    fn of(row: Row, now: Time) -> JobInfo {
+        let until = match (has_begun(&row), row.state.is_final()) {
+            (true, _) => row.started,
+            (false, true) => row.ended,
+            (false, false) => now,
+        };
+        JobInfo {
+            waited: Duration::from_nanos(until.saturating_sub(row.submitted)),
+            ran: Duration::from_nanos(ran(&row, now)),
+            id: row.id,
+            name: row.name,
+            state: row.state,
+            priority: row.priority,
+            group: row.group,
+            attempts: row.attempts,
+            after: row.after.iter().map(|after| after.job).collect(),
+            elements: row.elements,
+            array: row.array,
+            reason: row.report.text,
+            peak_memory: row.report.peak_memory,
+            cpu_time: Duration::from_nanos(row.report.cpu_time),
+        }
+    }
+}
+
+impl Queue {
+    /// All jobs that the queue knows, by number: those that have not ended, and the history.
+    ///
+    /// It takes time and memory for each of them, and the queue stands still meanwhile.
+    pub fn jobs(&self) -> Vec<JobInfo> {
+        let (rows, now) = self.rows();
+        rows.into_iter().map(|row| JobInfo::of(row, now)).collect()
+    }
+    /// One of them; `None` if it is not known (any more).
+    pub fn job(&self, id: impl Into<JobId>) -> Option<JobInfo> {
+        let (row, now) = self.row(id.into());
+        row.map(|row| JobInfo::of(row, now))
+    }
+
+    /// The jobs as a table, one a line.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local};
+    /// let q = Local::new().start();
+    /// q.submit(Job::new(|| ()).name("prep").held())?;
+    /// let table = q.table();
+    /// assert!(table.starts_with("   id  state"), "{table}");
+    /// assert!(table.contains("    1  pending"), "{table}");
+    /// # Ok::<(), myriad::jobs::Refused>(())
+    /// ```
+    pub fn table(&self) -> String {
+        let mut text =
+            String::from("   id  state        prio  tries     waited        ran     memory  name, and why\n");
+        for job in self.jobs() {
+            let memory = if job.peak_memory > 0 { memory(job.peak_memory) } else { "-".into() };
+            let name = job.name.as_deref().unwrap_or("-");
+            let reason = match (&job.reason, job.state) {
+                (Some(reason), _) => format!(": {reason}"),
+                (None, State::Skipped(by)) => format!(": because of job {by}"),
+                (None, State::Pending) => {
+                    self.why(job.id).ok().flatten().map_or(String::new(), |why| format!(": {why}"))
+                }
+                _ => String::new(),
+            };
+            let elements = job.elements.map_or(String::new(), |(ended, all)| format!(" {ended}/{all}"));
+            _ = writeln!(
+                text,
+                "{:>5}  {:<11} {:>5}  {:>5}  {:>9}  {:>9}  {memory:>9}  {name}{elements}{reason}",
+                job.id.as_u64(),
+                job.state.word(),
+                job.priority,
+                job.attempts,
+                seconds(job.waited),
+                seconds(job.ran),
+            );
+        }
+        text
+    }
+
+    /// The jobs and their dependencies as a graph, in the language DOT of Graphviz.
+    pub fn dot(&self) -> String {
+        let mut text = String::from("digraph jobs {\n  rankdir=LR;\n");
+        for job in self.jobs() {
+            let name = job.name.as_deref().unwrap_or("").replace('\\', "\\\\").replace('"', "\\\"");
+            _ = writeln!(text, "  {} [label=\"{} {name}\\n{}\"];", job.id, job.id, job.state.word());
+            for on in &job.after {
+                _ = writeln!(text, "  {on} -> {};", job.id);
+            }
+        }
+        text + "}\n"
+    }
+
+    /// When the last runs of jobs were, as a chart of so many columns: one line for each that has
+    /// begun.
+    pub fn gantt(&self, columns: usize) -> String {
+        let (rows, now) = self.rows();
+        let rows: Vec<&Row> = rows.iter().filter(|row| has_begun(row)).collect();
+        let Some(first) = rows.iter().map(|row| row.started).min() else { return String::new() };
+        let last = rows.iter().map(|row| row.started + ran(row, now)).max().unwrap_or(first).max(first + 1);
+        let column = |at: Time| ((at - first) as u128 * columns as u128 / (last - first) as u128) as usize;
+        let mut text = String::new();
+        for row in rows {
+            let from = column(row.started).min(columns.saturating_sub(1));
+            let to = column(row.started + ran(row, now)).clamp(from + 1, columns.max(1));
+            let name = row.name.as_deref().unwrap_or("-");
+            _ = writeln!(
+                text,
+                "{:>5} |{}{}{}| {name}",
+                row.id.as_u64(),
+                " ".repeat(from),
+                "#".repeat(to - from),
+                " ".repeat(columns - to.min(columns))
+            );
+        }
+        text
+    }
+}
+
+/// "0.42 s".
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
+}

@@ -1,0 +1,213 @@
+//! What is done to jobs from outside, and by the time.
+
+use super::line::ClassKey;
+use super::pick::counts;
+use super::spec::{Decision, Demand, JobId, Refused, State, Stop, Time};
+use super::table::{HELD, TIME};
+use super::{Machine, Resource};
+use std::sync::Arc;
+
+/// What is to be different about a job that has not begun.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Change {
+    pub name: Option<Arc<str>>,
+    pub priority: Option<i32>,
+    /// Of these resources so much.
+    pub demand: Vec<(Resource, u64)>,
+    pub group: Option<u32>,
+    /// A wall time, or none.
+    pub wall: Option<Option<Time>>,
+    pub begin: Option<Time>,
+}
+
+impl<P: Clone> Machine<P> {
+    /// The record of a job that has not begun.
+    fn pending(&mut self, id: JobId) -> Result<(), Refused> {
+        let state = self.state(id)?;
+        let shown = self.shown(id, state);
+        match (shown, self.table.get(id.0)) {
+            (State::Pending, Some(job)) if job.array == 0 => Ok(()),
+            (State::Pending, _) => Err(Refused::InArray(id)),
+            _ => Err(Refused::Begun(id, shown)),
+        }
+    }
+
+    /// The job does not start until it is released. (Of an array no more elements do.)
+    pub(crate) fn hold(&mut self, id: JobId) -> Result<(), Refused> {
+        let is_array = self.arrays.contains_key(&id.0) && self.state(id)? == State::Pending;
+        if !is_array {
+            self.pending(id)?;
+        }
+        let job = self.table.at(id.0);
+        let (was, class) = (job.waits, job.class);
+        job.waits |= HELD;
+        if was == 0 {
+            self.stale += 1;
+            self.place(class);
+            self.look = true;
+        }
+        Ok(())
+    }
+
+    /// The job may start; it stands at the end of its line. False: it was not held.
+    pub(crate) fn release(&mut self, now: Time, id: JobId) -> Result<bool, Refused> {
+        self.now = self.now.max(now);
+        self.state(id)?;
+        let Some(job) = self.table.get_mut(id.0).filter(|job| job.waits & HELD != 0) else { return Ok(false) };
+        job.waits &= !HELD;
+        job.seq = 0;
+        self.ready(id.0);
+        Ok(true)
+    }
+
+    /// Changes a job that has not begun. It keeps its place among those of its priority.
+    pub(crate) fn change(&mut self, now: Time, id: JobId, change: Change) -> Result<(), Refused> {
+        self.now = self.now.max(now);
+        self.pending(id)?;
+        let priority = change.priority.unwrap_or(self.table.at(id.0).priority);
+        if !(-9999..=9999).contains(&priority) {
+            return Err(Refused::Priority(priority));
+        }
+        let old = self.table.at(id.0).class;
+        let mut key: ClassKey = self.classes.get(old).key.clone();
+        let mut demand: Demand = key.demand.clone();
+        change.demand.iter().for_each(|&(resource, amount)| demand.set(resource, amount));
+        self.fits_at_all(&demand)?;
+        key.demand = demand;
+        key.group = change.group.unwrap_or(key.group);
+        key.wall = change.wall.unwrap_or(key.wall);
+        let class = self.classes.of(key);
+        let now = self.now;
+        let job = self.table.at(id.0);
+        if job.waits == 0 {
+            self.stale += 1;
+        }
+        job.class = class;
+        job.priority = priority;
+        if let Some(name) = change.name {
+            job.rare_mut().name = Some(name);
+        }
+        if let Some(begin) = change.begin {
+            // (The timer of before counts no more.)
+            let had = job.waits & TIME != 0;
+            job.rare_mut().begin = begin;
+            job.waits &= !TIME;
+            self.armed -= usize::from(had);
+            if begin > now {
+                self.set_timer(id.0, begin);
+            }
+        }
+        self.place(old);
+        if self.classes.leave(old) {
+            self.put(old, super::line::Placed::Nowhere);
+            self.classes.sweep();
+        }
+        self.ready(id.0);
+        self.look = true;
+        Ok(())
+    }
+
+    /// Ends a job that has not begun; asks one that runs to stop. Returns the state before.
+    pub(crate) fn cancel(&mut self, now: Time, id: JobId) -> Result<State, Refused> {
+        self.now = self.now.max(now);
+        let state = self.state(id)?;
+        let Some(job) = self.table.get_mut(id.0) else { return Err(Refused::InArray(id)) };
+        if job.array != 0 && state == State::Pending && job.waits & super::table::DEPENDS != 0 {
+            return Err(Refused::InArray(id));
+        }
+        if job.elements().is_some() && state == State::Pending {
+            let (from, to) = (id.0 + 1, id.0 + u64::from(self.arrays[&id.0]));
+            let elements: Vec<u64> = self.table.between(from, to).map(|element| element.0).collect();
+            self.finish(id.0, State::Cancelled);
+            for element in elements {
+                self.cancel_one(element);
+            }
+        } else {
+            self.cancel_one(id.0);
+        }
+        Ok(state)
+    }
+
+    fn cancel_one(&mut self, id: u64) {
+        let Some(job) = self.table.get_mut(id) else { return };
+        match job.state {
+            State::Pending => self.finish(id, State::Cancelled),
+            State::Running | State::Suspended | State::Overdue => {
+                if job.stopping() == Some(Stop::Cancelled) {
+                    return;
+                }
+                let (until, before) = (std::mem::take(&mut job.until), job.stopping());
+                job.rare_mut().stopping = Some(Stop::Cancelled);
+                if until > 0 {
+                    match before {
+                        None => _ = self.ends.remove(&(until, id)),
+                        Some(_) => self.armed -= 1,
+                    }
+                }
+                self.out.push_back(Decision::Stop { id: JobId(id), why: Stop::Cancelled });
+            }
+            _ => {}
+        }
+    }
+
+    /// A running job waits for others of its queue: it gives its resources back.
+    pub(crate) fn suspend(&mut self, id: JobId) {
+        if self.table.get(id.0).is_some_and(|job| matches!(job.state, State::Running | State::Overdue)) {
+            self.give_back(id.0);
+            self.table.at(id.0).state = State::Suspended;
+        }
+    }
+    /// The suspended job wants to go on: [`Decision::Resume`] says when. It comes before all jobs
+    /// that have not begun. False: it has its resources.
+    pub(crate) fn resume(&mut self, id: JobId) -> bool {
+        let waits = self.table.get(id.0).is_some_and(|job| job.state == State::Suspended);
+        if waits {
+            self.resuming.push_back(id.0);
+            self.look = true;
+        }
+        waits
+    }
+
+    /// From now on there is so much of a resource. Jobs that run keep what they have.
+    pub(crate) fn set_capacity(&mut self, resource: Resource, amount: u64) {
+        self.capacity[resource as usize] = amount;
+        self.look = true;
+        let all: Vec<u32> = self.lacking.iter().flatten().map(|entry| entry.1).collect();
+        for class in all {
+            self.look_again(class);
+        }
+    }
+
+    /// What happens by the time alone.
+    pub(super) fn fire(&mut self) {
+        let now = self.now;
+        while let Some(&(until, id)) = self.ends.first().filter(|end| end.0 <= now) {
+            self.ends.remove(&(until, id));
+            let overdue = now.saturating_add(self.rules.grace);
+            let job = self.table.at(id);
+            job.rare_mut().stopping = Some(Stop::WallTime);
+            job.until = overdue;
+            self.arm(id, overdue);
+            self.out.push_back(Decision::Stop { id: JobId(id), why: Stop::WallTime });
+        }
+        while self.timers.peek().is_some_and(|timer| timer.0.0 <= now) {
+            let Some(std::cmp::Reverse(timer)) = self.timers.pop() else { break };
+            if !counts(&self.table, timer) {
+                continue;
+            }
+            self.armed -= 1;
+            let job = self.table.at(timer.1);
+            if job.state == State::Pending {
+                job.waits &= !TIME;
+                self.ready(timer.1);
+            } else {
+                job.until = 0;
+                if job.state == State::Running {
+                    job.state = State::Overdue;
+                    self.out.push_back(Decision::Overdue { id: JobId(timer.1) });
+                }
+            }
+        }
+        self.forget_old();
+    }
+}

@@ -1,0 +1,320 @@
+//! Lines: jobs that are ready to start, and wait for resources.
+//!
+//! Jobs with the same demand, group and wall time are a *class*: of them only the first one can be
+//! the next to start, so the machine looks at classes. A class has one first-in-first-out line for
+//! each priority, and a heap of the first ones of its lines.
+//!
+//! **Order.** With an ageing time `T` a job of priority `p` that became ready at `t` counts as
+//! priority `p + (now - t) / T`. Of two jobs the one with the smaller `t - p * T` is first, at any
+//! `now`: so the order of two jobs never changes, and nothing is sorted anew as time goes on.
+//! Without ageing the order is priority, then time. (Rejected: moving jobs to the next line by a
+//! timer, which touches all waiting jobs.)
+//!
+//! **Jobs that leave out of turn** (cancelled, held, changed) stay in their line, and are passed
+//! over when they come to its front: an entry counts if the job stands in a line with that number.
+
+use super::State;
+use super::spec::{Demand, Time};
+use super::table::Table;
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// A job in a line: its place among equal ones, and its number.
+type Entry = (u64, u64);
+
+/// The order of jobs: the smaller one is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Rank {
+    pub level: i64,
+    pub seq: u64,
+    pub id: u64,
+}
+
+impl Rank {
+    pub(super) fn new(priority: i32, (seq, id): Entry, ageing: Option<Time>) -> Rank {
+        let level = match ageing {
+            Some(step) => (seq as i64).saturating_sub(i64::from(priority).saturating_mul(step as i64)),
+            None => -i64::from(priority),
+        };
+        Rank { level, seq, id }
+    }
+    /// The priority that this counts as at a time.
+    pub(super) fn effective(self, now: Time, ageing: Option<Time>) -> i64 {
+        match ageing {
+            Some(step) => (now as i64).saturating_sub(self.level).div_euclid(step as i64),
+            None => -self.level,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ClassKey {
+    pub group: u32,
+    pub wall: Option<Time>,
+    pub demand: Demand,
+}
+
+/// In which set of its group a class stands, and with which rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placed {
+    Nowhere,
+    /// It may fit.
+    Ready(Rank),
+    /// It lacks this resource.
+    Lacking(Rank, super::spec::Resource),
+    /// It wants more of this resource than there is.
+    Hopeless(Rank, super::spec::Resource),
+}
+
+#[derive(Debug)]
+pub(super) struct Class {
+    pub key: ClassKey,
+    /// Its own place in the table.
+    at: u32,
+    /// Is it one? (Or a place for another.)
+    in_use: bool,
+    /// Records that name it.
+    pub jobs: u64,
+    pub placed: Placed,
+    lines: Vec<Line>,
+    /// Where the line of a priority is, by priority.
+    places: Vec<(i32, u32)>,
+    /// The first ones, with the places of their lines. An entry counts if its line says so.
+    heads: BinaryHeap<Reverse<(Rank, u32)>>,
+}
+
+#[derive(Debug)]
+struct Line {
+    priority: i32,
+    entries: VecDeque<Entry>,
+    /// The rank of this line's entry in `heads`.
+    listed: Option<Rank>,
+}
+
+impl Class {
+    fn new(key: ClassKey, at: u32) -> Class {
+        Class {
+            key,
+            at,
+            in_use: true,
+            jobs: 0,
+            placed: Placed::Nowhere,
+            lines: Vec::new(),
+            places: Vec::new(),
+            heads: BinaryHeap::new(),
+        }
+    }
+
+    /// Puts a job into its line: mostly at the end; one that had a place before goes there.
+    pub(super) fn push(&mut self, priority: i32, entry: Entry, ageing: Option<Time>) {
+        let at = match self.places.binary_search_by_key(&priority, |place| place.0) {
+            Ok(at) => self.places[at].1,
+            Err(at) => {
+                let place = self.lines.len() as u32;
+                self.lines.push(Line { priority, entries: VecDeque::new(), listed: None });
+                self.places.insert(at, (priority, place));
+                place
+            }
+        };
+        let line = &mut self.lines[at as usize];
+        if line.entries.back().is_none_or(|last| *last < entry) {
+            line.entries.push_back(entry);
+        } else {
+            let place = line.entries.partition_point(|other| *other < entry);
+            // (Or it is there still, and had only left in name.)
+            if line.entries.get(place) != Some(&entry) {
+                line.entries.insert(place, entry);
+            }
+        }
+        let rank = Rank::new(priority, entry, ageing);
+        if line.listed.is_none_or(|listed| rank < listed) {
+            line.listed = Some(rank);
+            self.heads.push(Reverse((rank, at)));
+        }
+    }
+
+    /// The first job of the class.
+    pub(super) fn first<P>(&mut self, table: &Table<P>, ageing: Option<Time>) -> Option<Rank> {
+        loop {
+            let mut top = self.heads.peek_mut()?;
+            let Reverse((rank, at)) = *top;
+            let line = &mut self.lines[at as usize];
+            let priority = line.priority;
+            if line.listed != Some(rank) {
+                PeekMut::pop(top);
+                continue;
+            }
+            while line.entries.front().is_some_and(|entry| !stands(table, self.at, priority, *entry)) {
+                line.entries.pop_front();
+            }
+            let Some(&entry) = line.entries.front() else {
+                line.listed = None;
+                line.entries = VecDeque::new();
+                PeekMut::pop(top);
+                continue;
+            };
+            let now_first = Rank::new(priority, entry, ageing);
+            if now_first == rank {
+                return Some(rank);
+            }
+            line.listed = Some(now_first);
+            *top = Reverse((now_first, at));
+        }
+    }
+
+    /// Takes out what `first` has just returned.
+    pub(super) fn take_first(&mut self, ageing: Option<Time>) {
+        let Some(mut top) = self.heads.peek_mut() else { return };
+        let Reverse((_, at)) = *top;
+        let line = &mut self.lines[at as usize];
+        line.entries.pop_front();
+        match line.entries.front() {
+            Some(&entry) => {
+                let rank = Rank::new(line.priority, entry, ageing);
+                line.listed = Some(rank);
+                *top = Reverse((rank, at));
+            }
+            None => {
+                line.listed = None;
+                if line.entries.capacity() > 1024 {
+                    line.entries = VecDeque::new();
+                }
+                PeekMut::pop(top);
+            }
+        }
+    }
+
+    /// Drops entries of jobs that have left, once there may be many.
+    pub(super) fn tidy<P>(&mut self, table: &Table<P>) {
+        for line in &mut self.lines {
+            let priority = line.priority;
+            let first = line.entries.front().copied();
+            // (The first one stays: its rank is listed.)
+            line.entries.retain(|entry| Some(*entry) == first || stands(table, self.at, priority, *entry));
+            line.entries.shrink_to_fit();
+        }
+    }
+}
+
+/// Does this entry count?
+fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> bool {
+    table.get(id).is_some_and(|job| {
+        let array_goes_on =
+            || job.rare().and_then(|rare| rare.elements.as_ref()).is_none_or(super::table::Elements::can_begin);
+        job.seq == seq
+            && job.priority == priority
+            && job.class == class
+            && job.waits == 0
+            && job.state == State::Pending
+            && array_goes_on()
+    })
+}
+
+/// Jobs with a limit of their own, and by turns with other groups.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub name: Arc<str>,
+    /// So many run at a time at most.
+    pub limit: u64,
+    pub running: u64,
+    /// The machine's count of starts when one of its jobs started last.
+    pub served: u64,
+    /// Classes that may fit, and those that do not.
+    pub ready: BTreeSet<(Rank, u32)>,
+    pub lacking: BTreeSet<(Rank, u32)>,
+}
+
+impl Group {
+    pub(super) fn new(name: Arc<str>, limit: u64) -> Group {
+        Group { name, limit, running: 0, served: 0, ready: BTreeSet::new(), lacking: BTreeSet::new() }
+    }
+}
+
+/// The classes in use.
+#[derive(Debug)]
+pub(super) struct Classes {
+    classes: Vec<Class>,
+    by_key: HashMap<ClassKey, u32>,
+    last: u32,
+    /// Places in `classes` that nobody uses.
+    free: Vec<u32>,
+    /// Classes without jobs: kept, as the next job may be of one.
+    unused: usize,
+}
+
+impl Classes {
+    pub(super) fn new() -> Classes {
+        Classes { classes: Vec::new(), by_key: HashMap::new(), last: 0, free: Vec::new(), unused: 0 }
+    }
+    /// The class for one more job.
+    pub(super) fn of(&mut self, key: ClassKey) -> u32 {
+        if self.classes.get(self.last as usize).is_none_or(|class| !class.in_use || class.key != key) {
+            self.last = self.find(key);
+        }
+        let class = &mut self.classes[self.last as usize];
+        class.jobs += 1;
+        if class.jobs == 1 {
+            self.unused -= 1;
+        }
+        self.last
+    }
+    fn find(&mut self, key: ClassKey) -> u32 {
+        if let Some(&at) = self.by_key.get(&key) {
+            return at;
+        }
+        self.unused += 1;
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.classes[at as usize] = Class::new(key.clone(), at);
+                at
+            }
+            None => {
+                let at = self.classes.len() as u32;
+                self.classes.push(Class::new(key.clone(), at));
+                at
+            }
+        };
+        self.by_key.insert(key, at);
+        at
+    }
+    /// A job of this class is gone. True: it was the last one, so the class leaves its group's
+    /// sets.
+    pub(super) fn leave(&mut self, at: u32) -> bool {
+        let class = &mut self.classes[at as usize];
+        class.jobs -= 1;
+        if class.jobs > 0 {
+            return false;
+        }
+        self.unused += 1;
+        true
+    }
+    /// Frees classes that nobody uses, once there are many. They stand in no set.
+    pub(super) fn sweep(&mut self) {
+        if self.unused > 64 {
+            self.unused = 0;
+            let (classes, free) = (&mut self.classes, &mut self.free);
+            self.by_key.retain(|_, &mut at| {
+                let class = &mut classes[at as usize];
+                if class.jobs == 0 {
+                    class.in_use = false;
+                    (class.lines, class.places, class.heads) = (Vec::new(), Vec::new(), BinaryHeap::new());
+                    free.push(at);
+                }
+                class.in_use
+            });
+        }
+    }
+    pub(super) fn iter(&mut self) -> impl Iterator<Item = &mut Class> {
+        self.classes.iter_mut().filter(|class| class.in_use)
+    }
+    #[inline]
+    pub(super) fn at(&mut self, at: u32) -> &mut Class {
+        &mut self.classes[at as usize]
+    }
+    #[inline]
+    pub(super) fn get(&self, at: u32) -> &Class {
+        &self.classes[at as usize]
+    }
+}

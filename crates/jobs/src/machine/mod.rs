@@ -1,0 +1,313 @@
+//! The scheduler as a state machine: events and the time come in, decisions go out. No threads, no
+//! clock, no locks; so a simulation, a model in a test and the queue of a process use the same one.
+//!
+//! ```text
+//! spec.rs     the words: what is asked for, states, decisions, refusals
+//! table.rs    records by number; edges of dependencies
+//! line.rs     who is ready: classes, lines, ranks, groups
+//! pick.rs     who starts next: fit, reservation, passing
+//! submit.rs   what is accepted
+//! end.rs      ends, dependents, retries, arrays
+//! change.rs   hold, release, change, cancel, suspend, capacity, time
+//! why.rs      what a waiting job waits for
+//! ```
+//!
+//! A call changes the state and notes decisions; [`decide`](Machine::decide) starts what can start
+//! by now, and hands all decisions over. The time never goes back: an earlier one counts as the
+//! latest that was seen.
+//!
+//! **Invariants.** `used` is the sum of the demands of jobs that run (suspended ones hold nothing).
+//! A pending job that waits for nothing (`waits == 0`) has an entry in the line of its class. A
+//! class with such jobs stands in one set of its group, with a rank at least as good as that of its
+//! first job.
+
+mod change;
+mod end;
+mod line;
+mod pick;
+mod spec;
+mod submit;
+mod table;
+#[cfg(test)]
+mod test;
+mod why;
+
+pub(crate) use change::Change;
+pub(crate) use spec::{
+    After, ArrayRequest, CPU, Decision, Demand, MEMORY, Outcome, Request, Resource, Retry, Time, WHOLE,
+};
+pub use spec::{JobId, Refused, State, When};
+pub(crate) use submit::memory;
+pub use why::Waiting;
+
+use line::{Classes, Group};
+use pick::Reservation;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
+pub(crate) use table::Report;
+use table::{Edges, Record, Table};
+
+/// The settings of a machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    /// So many jobs run at a time at most.
+    pub at_once: u64,
+    /// A job's priority grows by one for each such time that the job is ready.
+    pub ageing: Option<Time>,
+    /// How long a job may take to stop after its wall time, before it is overdue.
+    pub grace: Time,
+    /// The history: so many of each final state at most ...
+    pub kept: usize,
+    /// ... and for so long at most.
+    pub kept_for: Time,
+    /// Also jobs without a name that are done?
+    pub unnamed: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { at_once: u64::MAX, ageing: None, grace: 0, kept: 10_000, kept_for: Time::MAX, unnamed: false }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Machine<P> {
+    rules: Rules,
+    now: Time,
+    table: Table<P>,
+    edges: Edges,
+    /// The arrays among the records, with their lengths.
+    arrays: BTreeMap<u64, u32>,
+    /// Of each resource its name, how much there is, and how much is held.
+    names: Vec<Arc<str>>,
+    capacity: Vec<u64>,
+    used: Vec<u64>,
+    classes: Classes,
+    groups: Vec<Group>,
+    /// Of each resource the classes that lack it, by how much they need.
+    lacking: Vec<BTreeSet<(u64, u32)>>,
+    reservation: Reservation,
+    /// Suspended jobs that go on as soon as there is room, before anything else starts.
+    resuming: VecDeque<u64>,
+    running: u64,
+    /// How many have begun.
+    starts: u64,
+    /// Not ended.
+    alive: u64,
+    /// The last place that was given: places grow, and are about the time.
+    seq: u64,
+    /// Running jobs by the end of their wall time.
+    ends: BTreeSet<(Time, u64)>,
+    /// When jobs become ready, or overdue. An entry counts if the job says so.
+    timers: BinaryHeap<Reverse<(Time, u64)>>,
+    /// How many of these count.
+    armed: usize,
+    /// Entries of lines that do not count any more, about.
+    stale: usize,
+    /// Has something changed so that a job may start?
+    look: bool,
+    out: VecDeque<Decision<P>>,
+    /// How often `pick` has looked at a class.
+    #[cfg(test)]
+    looks: u64,
+    /// Jobs that have ended and are kept, by state, the oldest first.
+    history: [VecDeque<(Time, u64)>; 5],
+}
+
+impl<P: Clone> Machine<P> {
+    /// A machine with these resources, the first two of which are processors and memory.
+    pub(crate) fn new(rules: Rules, resources: &[(Arc<str>, u64)], groups: &[(Arc<str>, u64)]) -> Machine<P> {
+        let named = groups.iter().map(|(name, limit)| Group::new(name.clone(), *limit));
+        Machine {
+            rules,
+            now: 0,
+            table: Table::new(),
+            edges: Edges::new(),
+            arrays: BTreeMap::new(),
+            names: resources.iter().map(|resource| resource.0.clone()).collect(),
+            capacity: resources.iter().map(|resource| resource.1).collect(),
+            used: vec![0; resources.len()],
+            classes: Classes::new(),
+            groups: std::iter::once(Group::new("".into(), u64::MAX)).chain(named).collect(),
+            lacking: vec![BTreeSet::new(); resources.len()],
+            reservation: Reservation::new(resources.len()),
+            resuming: VecDeque::new(),
+            running: 0,
+            starts: 0,
+            alive: 0,
+            seq: 0,
+            ends: BTreeSet::new(),
+            timers: BinaryHeap::new(),
+            armed: 0,
+            stale: 0,
+            look: false,
+            out: VecDeque::new(),
+            #[cfg(test)]
+            looks: 0,
+            history: Default::default(),
+        }
+    }
+
+    /// Lets the time come, starts what can start, and notes it. Decisions are taken by
+    /// [`next_decision`](Self::next_decision).
+    #[inline]
+    pub(crate) fn decide(&mut self, now: Time) {
+        // (Which group is first changes with the time where jobs age.)
+        self.look |= self.groups.len() > 1 && self.rules.ageing.is_some();
+        self.now = self.now.max(now);
+        if self.next_time().is_some_and(|at| at <= self.now) {
+            self.fire();
+        }
+        if self.look {
+            self.fill();
+        }
+    }
+    #[inline]
+    pub(crate) fn next_decision(&mut self) -> Option<Decision<P>> {
+        self.out.pop_front()
+    }
+    /// The next time at which something happens by itself. (Perhaps nothing does, after all.)
+    #[inline]
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        let wall = self.ends.first().map(|end| end.0);
+        let timer = self.timers.peek().map(|timer| timer.0.0);
+        match (wall, timer) {
+            (Some(wall), Some(timer)) => Some(wall.min(timer)),
+            (wall, timer) => wall.or(timer),
+        }
+    }
+
+    /// How many have not ended.
+    pub(crate) fn alive(&self) -> u64 {
+        self.alive
+    }
+    pub(crate) fn running(&self) -> u64 {
+        self.running
+    }
+    pub(crate) fn used(&self, resource: Resource) -> u64 {
+        self.used[resource as usize]
+    }
+    pub(crate) fn capacity(&self, resource: Resource) -> u64 {
+        self.capacity[resource as usize]
+    }
+    pub(crate) fn resource(&self, name: &str) -> Option<Resource> {
+        self.names.iter().position(|other| **other == *name).map(|at| at as Resource)
+    }
+    pub(crate) fn group(&self, name: &str) -> Option<u32> {
+        self.groups.iter().position(|group| *group.name == *name).map(|at| at as u32)
+    }
+
+    /// What has become of a job.
+    pub(crate) fn state(&self, id: JobId) -> Result<State, Refused> {
+        if let Some(job) = self.table.get(id.0) {
+            return Ok(job.state);
+        }
+        if id.0 == 0 || id.0 >= self.table.next() {
+            return Err(Refused::Unknown(id));
+        }
+        // (An element that has not begun has no record, but its array has.)
+        match self.array_of(id.0) {
+            Some((_, false)) => Ok(State::Pending),
+            _ => Err(Refused::Forgotten(id)),
+        }
+    }
+
+    /// Has this running job been told to stop?
+    pub(crate) fn is_stopping(&self, id: JobId) -> bool {
+        self.table.get(id.0).is_some_and(|job| job.stopping().is_some())
+    }
+
+    /// What is to be known of a job beside its state, before its end is said.
+    pub(crate) fn report(&mut self, id: JobId, report: Report) {
+        if let Some(job) = self.table.get_mut(id.0) {
+            job.rare_mut().report = Some(report);
+        }
+    }
+
+    /// A place among equal jobs: unique, and about the time, which ageing reckons with.
+    fn next_seq(&mut self) -> u64 {
+        self.seq = (self.seq + 1).max(self.now);
+        self.seq
+    }
+
+    fn free(&self, resource: Resource) -> u64 {
+        self.capacity[resource as usize].saturating_sub(self.used[resource as usize])
+    }
+    /// The first resource of which there is not enough for this class, now.
+    #[inline]
+    fn lacks(&self, class: u32) -> Option<Resource> {
+        let demand = &self.classes.get(class).key.demand;
+        demand.parts().iter().find(|part| part.1 > self.free(part.0)).map(|part| part.0)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn classes_in_use(&mut self) -> usize {
+        self.classes.iter().count()
+    }
+
+    /// For tests, and for what must hold after each call.
+    #[cfg(test)]
+    pub(crate) fn check(&mut self) {
+        let mut used = vec![0; self.used.len()];
+        let mut running = 0;
+        for (_, job) in self.table.iter() {
+            if matches!(job.state, State::Running | State::Overdue) {
+                running += 1;
+                for (resource, amount) in self.classes.get(job.class).key.demand.parts() {
+                    used[*resource as usize] += amount;
+                }
+            }
+        }
+        assert_eq!((used, running), (self.used.clone(), self.running), "what is held");
+        assert_eq!(running, self.groups.iter().map(|group| group.running).sum::<u64>(), "groups");
+    }
+}
+
+/// What a table of jobs shows of one.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub id: JobId,
+    pub name: Option<Arc<str>>,
+    pub state: State,
+    pub priority: i32,
+    pub attempts: u32,
+    pub submitted: Time,
+    pub started: Time,
+    pub ended: Time,
+    pub after: Vec<After>,
+    pub array: Option<JobId>,
+    pub elements: Option<(u32, u32)>,
+    pub group: Arc<str>,
+    pub report: Report,
+}
+
+impl<P: Clone> Machine<P> {
+    fn row(&self, id: u64, job: &Record<P>) -> Row {
+        let class = &self.classes.get(job.class).key;
+        let rare = job.rare();
+        Row {
+            id: JobId(id),
+            name: rare.and_then(|rare| rare.name.clone()),
+            state: job.state,
+            priority: job.priority,
+            attempts: rare.map_or(u32::from(job.started > 0), |rare| rare.attempts),
+            submitted: job.submitted,
+            started: job.started,
+            ended: job.ended,
+            after: rare.map_or(Vec::new(), |rare| rare.after.to_vec()),
+            array: (job.array != 0).then_some(JobId(job.array)),
+            elements: rare.and_then(|rare| rare.elements.as_ref()).map(|elements| (elements.ended, elements.len)),
+            group: self.groups[class.group as usize].name.clone(),
+            report: rare.and_then(|rare| rare.report.clone()).unwrap_or_default(),
+        }
+    }
+    /// All jobs that are known, by number.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
+        self.table.iter().map(|(id, job)| self.row(id, job))
+    }
+    /// One of them.
+    pub(crate) fn one(&self, id: JobId) -> Option<Row> {
+        self.table.get(id.0).map(|job| self.row(id.0, job))
+    }
+}

@@ -1,0 +1,205 @@
+//! What is accepted, and what is refused with the limit named.
+
+use super::line::ClassKey;
+use super::spec::{ArrayRequest, CPU, Demand, JobId, MEMORY, Refused, Request, State, WHOLE, verdict};
+use super::table::{DEPENDS, Edge, Elements, HELD, NONE, Rare, Record};
+use super::{Machine, Resource, Time};
+
+/// What was asked about others before a job is taken: how they ended, by who has their handles.
+pub(crate) type Known<'a> = &'a [(JobId, State)];
+
+impl<P: Clone> Machine<P> {
+    /// Would this be accepted? `known`, sorted by number, has jobs that may be forgotten by now.
+    pub(crate) fn accept(&self, request: &Request, known: Known<'_>) -> Result<(), Refused> {
+        if !(-9999..=9999).contains(&request.priority) {
+            return Err(Refused::Priority(request.priority));
+        }
+        self.fits_at_all(&request.demand)?;
+        for after in &request.after {
+            self.state_of(after.job, known)?;
+        }
+        if let Some(array) = request.array {
+            if array.len == 0 || array.at_once == 0 {
+                return Err(Refused::EmptyArray);
+            }
+            if let Some(other) = array.each_of {
+                self.state(other)?;
+                let record = self.table.get(other.0).and_then(|job| job.rare()?.elements.as_ref());
+                if record.is_none_or(|elements| elements.len != array.len) {
+                    return Err(Refused::NotAlike(other));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the demand fit the machine as a whole?
+    pub(super) fn fits_at_all(&self, demand: &Demand) -> Result<(), Refused> {
+        match demand.parts().iter().find(|part| part.1 > self.capacity[part.0 as usize]) {
+            None => Ok(()),
+            Some(&(resource, wants)) => Err(Refused::Infeasible {
+                resource: self.names[resource as usize].clone(),
+                wants: amount(resource, wants).into(),
+                there: amount(resource, self.capacity[resource as usize]).into(),
+            }),
+        }
+    }
+
+    fn state_of(&self, id: JobId, known: Known<'_>) -> Result<State, Refused> {
+        match known.binary_search_by_key(&id, |known| known.0) {
+            Ok(at) => Ok(known[at].1),
+            Err(_) => self.state(id),
+        }
+    }
+
+    /// Takes what [`accept`](Self::accept) has just accepted.
+    pub(crate) fn submit(&mut self, now: Time, request: Request, known: Known<'_>, payload: P) -> JobId {
+        self.now = self.now.max(now);
+        let Request { name, priority, demand, group, wall, begin, after, any, held, retry, array } = request;
+        let class = self.classes.of(ClassKey { group, wall, demand });
+        let id = self.table.reserve(1 + u64::from(array.map_or(0, |array| array.len)));
+        let is_late = begin > self.now;
+        let is_plain = name.is_none() && !is_late && after.is_empty() && retry.times == 0 && array.is_none();
+        let rare = if is_plain {
+            None
+        } else {
+            let elements = array.map(|array| self.elements(id, array));
+            Some(Box::new(Rare {
+                name,
+                retry,
+                after,
+                any,
+                elements,
+                begin: if is_late { begin } else { 0 },
+                ..Rare::default()
+            }))
+        };
+        self.table.insert(
+            id,
+            Record {
+                state: State::Pending,
+                waits: if held { HELD } else { 0 },
+                class,
+                priority,
+                seq: 0,
+                dependents: NONE,
+                open: 0,
+                passed: 0,
+                array: 0,
+                submitted: self.now,
+                started: 0,
+                ended: 0,
+                until: 0,
+                payload: Some(payload),
+                rare,
+            },
+        );
+        self.alive += 1;
+        if is_plain {
+            if !held {
+                self.line_up(id);
+            }
+            return JobId(id);
+        }
+        if let Some(array) = array {
+            self.arrays.insert(id, array.len);
+        }
+        if is_late {
+            self.set_timer(id, begin);
+        }
+        match self.depend(id, known) {
+            Some(by) => self.finish(id, State::Skipped(by)),
+            None => self.ready(id),
+        }
+        if self.table.get(id).is_some_and(|job| job.rare().is_some_and(|rare| rare.elements.is_some())) {
+            self.settle_array(id);
+        }
+        JobId(id)
+    }
+
+    /// Notes the open dependencies. Returns the one because of which the job never runs.
+    fn depend(&mut self, id: u64, known: Known<'_>) -> Option<JobId> {
+        let rare = self.table.at(id).rare_mut();
+        let (after, any) = (rare.after.clone(), rare.any);
+        let verdicts: Vec<_> = after
+            .iter()
+            .map(|after| match self.state_of(after.job, known) {
+                Ok(state) => verdict(after.when, self.shown(after.job, state)),
+                Err(_) => Some(false),
+            })
+            .collect();
+        if any && verdicts.contains(&Some(true)) || after.is_empty() {
+            return None;
+        }
+        let impossible = after.iter().zip(&verdicts).find(|(_, verdict)| **verdict == Some(false));
+        if let Some((by, _)) = impossible
+            && (!any || verdicts.iter().all(|verdict| *verdict == Some(false)))
+        {
+            return Some(by.job);
+        }
+        let mut open = 0;
+        for (after, verdict) in after.iter().zip(&verdicts) {
+            if verdict.is_none() {
+                open += 1;
+                let on = after.job.0;
+                if self.table.get(on).is_none() {
+                    self.make_element(on);
+                }
+                let next = self.table.at(on).dependents;
+                self.table.at(on).dependents = self.edges.add(Edge { job: id, when: after.when, next });
+            }
+        }
+        if open > 0 {
+            let job = self.table.at(id);
+            job.open = open;
+            job.waits |= DEPENDS;
+        }
+        None
+    }
+
+    fn elements(&mut self, id: u64, request: ArrayRequest) -> Elements {
+        let ArrayRequest { len, at_once, max_failures, each_of } = request;
+        let mut elements = Elements { len, at_once, max_failures, ..Elements::default() };
+        if let Some(other) = each_of {
+            elements.each_of = other.0;
+            let theirs = self.table.at(other.0);
+            let is_over = theirs.state.is_final();
+            let Some(theirs) = theirs.elements() else { return elements };
+            if !is_over {
+                theirs.followers.push(id);
+            }
+            for at in 0..len {
+                match theirs.end_of(at) {
+                    Some(true) => elements.ready.push_back(at),
+                    None if !is_over => {}
+                    _ => {
+                        elements.set_end(at, false);
+                        elements.ended += 1;
+                        elements.failed += 1;
+                    }
+                }
+            }
+        }
+        elements
+    }
+}
+
+/// As a person reads it: "2.5", "2.0 GB".
+pub(crate) fn amount(resource: Resource, amount: u64) -> String {
+    if resource == MEMORY {
+        return memory(amount);
+    }
+    let text = format!("{}.{:04}", amount / WHOLE, amount % WHOLE);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if resource == CPU { format!("{text} cpus") } else { text.to_owned() }
+}
+
+/// Bytes, as a person reads them.
+pub(crate) fn memory(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
+    let (mut size, mut unit) = (bytes as f64, 0);
+    while size >= 1024.0 && unit < UNITS.len() - 1 {
+        (size, unit) = (size / 1024.0, unit + 1);
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{size:.1} {}", UNITS[unit]) }
+}

@@ -1,0 +1,251 @@
+//! Random histories, against the model: the same calls, the same decisions, the same states.
+
+use super::Dice;
+use super::model::Model;
+use crate::machine::{
+    After, ArrayRequest, Change, Decision, Demand, JobId, Machine, Outcome, Request, Retry, Rules, State, Time, When,
+};
+
+/// How many in a test run; `MYRIAD_JOB_HISTORIES` says another number.
+const HISTORIES: u64 = 400;
+
+fn how_many() -> u64 {
+    std::env::var("MYRIAD_JOB_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(HISTORIES)
+}
+
+/// One machine and one model.
+struct Pair {
+    machine: Machine<u32>,
+    model: Model,
+    dice: Dice,
+    now: Time,
+    /// Arrays, with their lengths.
+    arrays: Vec<(JobId, u32)>,
+    log: Vec<String>,
+}
+
+const RESOURCES: [(&str, u64); 3] = [("cpu", 8), ("memory", 10), ("gpu", 2)];
+
+impl Pair {
+    fn new(seed: u64) -> Pair {
+        let mut dice = Dice(seed);
+        let rules = Rules {
+            at_once: if dice.one_in(3) { 1 + dice.below(6) } else { u64::MAX },
+            ageing: if dice.one_in(2) { Some(1 + dice.below(20)) } else { None },
+            grace: dice.below(5),
+            unnamed: true,
+            ..Rules::default()
+        };
+        let groups: Vec<u64> =
+            (0..if dice.one_in(2) { 0 } else { 1 + dice.below(3) }).map(|_| 1 + dice.below(4)).collect();
+        let resources: Vec<_> = RESOURCES.iter().map(|(name, amount)| ((*name).into(), *amount)).collect();
+        let capacity: Vec<_> = RESOURCES.iter().map(|resource| resource.1).collect();
+        let named: Vec<_> = groups.iter().enumerate().map(|(at, limit)| (at.to_string().into(), *limit)).collect();
+        Pair {
+            machine: Machine::new(rules.clone(), &resources, &named),
+            model: Model::new(rules, &capacity, &groups),
+            dice,
+            now: 0,
+            arrays: Vec::new(),
+            log: vec![format!("groups {groups:?}")],
+        }
+    }
+
+    fn demand(&mut self) -> Demand {
+        let mut demand = Demand::default();
+        for (at, (_, most)) in RESOURCES.iter().enumerate() {
+            if !self.dice.one_in(3) {
+                demand.set(at as u16, self.dice.below(most + 1));
+            }
+        }
+        demand
+    }
+    fn request(&mut self, groups: u64) -> Request {
+        let known: Vec<usize> =
+            self.model.all().map(|job| job.0.0 as usize).filter(|id| self.model.is_known(*id)).collect();
+        let dice = &mut self.dice;
+        let when = [When::Done, When::Ended, When::Failed, When::Started];
+        let mut after: Vec<After> = (0..if known.is_empty() || dice.one_in(2) { 0 } else { dice.below(4) })
+            .map(|_| After {
+                job: JobId(known[dice.below(known.len() as u64) as usize] as u64),
+                when: when[dice.below(4) as usize],
+            })
+            .collect();
+        after.dedup();
+        let array = dice.one_in(8).then(|| ArrayRequest {
+            len: 1 + dice.below(5) as u32,
+            at_once: 1 + dice.below(3) as u32,
+            max_failures: dice.below(3) as u32,
+            each_of: None,
+        });
+        let request = Request {
+            priority: dice.below(4) as i32 - 1,
+            group: dice.below(groups + 1) as u32,
+            wall: dice.one_in(2).then(|| 1 + dice.below(12)),
+            begin: if dice.one_in(6) { self.now + dice.below(10) } else { 0 },
+            after: after.into(),
+            any: dice.one_in(3),
+            held: dice.one_in(10),
+            retry: if dice.one_in(4) {
+                Retry { times: 1 + dice.below(3) as u32, first: dice.below(4), most: 6 }
+            } else {
+                Retry::default()
+            },
+            array,
+            ..Request::default()
+        };
+        Request { demand: self.demand(), ..request }
+    }
+
+    /// One call of each kind, at random.
+    fn step(&mut self, groups: u64) {
+        self.now += [0, 0, 0, 1, 3][self.dice.below(5) as usize];
+        let now = self.now;
+        let all: Vec<(usize, State)> =
+            self.model.all().map(|job| (job.0.0 as usize, job.1)).filter(|job| self.model.is_known(job.0)).collect();
+        let on: Vec<usize> = all
+            .iter()
+            .filter(|job| matches!(job.1, State::Running | State::Overdue | State::Suspended))
+            .map(|job| job.0)
+            .collect();
+        let pick = |dice: &mut Dice, of: &[usize]| of[dice.below(of.len() as u64) as usize];
+        let any = |dice: &mut Dice| all[dice.below(all.len() as u64) as usize].0;
+        let kind = self.dice.below(20);
+        match kind {
+            0..6 => {
+                let mut request = self.request(groups);
+                // Sometimes an array that follows another one of the same length.
+                let arrays: Vec<_> = self
+                    .arrays
+                    .iter()
+                    .copied()
+                    .filter(|array| request.array.is_some_and(|own| own.len == array.1))
+                    .collect();
+                if !arrays.is_empty() && self.dice.one_in(2) {
+                    let leader = arrays[self.dice.below(arrays.len() as u64) as usize].0;
+                    request.array.as_mut().unwrap().each_of = Some(leader);
+                    request.after = Box::default(); // (which of the two ended it would be chance)
+                }
+                self.log.push(format!("{now} submit {request:?}"));
+                if self.machine.accept(&request, &[]).is_err() {
+                    return; // more than there is by now
+                }
+                let id = self.machine.submit(now, request.clone(), &[], 7);
+                if let Some(array) = request.array {
+                    self.arrays.push((id, array.len));
+                }
+                self.model.submit(now, request);
+            }
+            6..14 if !on.is_empty() => {
+                let id = pick(&mut self.dice, &on);
+                let outcome =
+                    [Outcome::Done, Outcome::Done, Outcome::Failed, Outcome::Stopped][self.dice.below(4) as usize];
+                self.log.push(format!("{now} end {id} {outcome:?}"));
+                self.machine.ended(now, JobId(id as u64), outcome);
+                self.model.ended(now, id, outcome);
+            }
+            14 if !all.is_empty() => {
+                let id = any(&mut self.dice);
+                self.log.push(format!("{now} cancel {id}"));
+                self.machine.cancel(now, JobId(id as u64)).unwrap();
+                self.model.cancel(now, id);
+            }
+            15 if !all.is_empty() => {
+                let id = any(&mut self.dice);
+                self.log.push(format!("{now} hold {id}"));
+                if self.machine.hold(JobId(id as u64)).is_ok() {
+                    self.model.hold(id);
+                }
+            }
+            16 if !all.is_empty() => {
+                let id = any(&mut self.dice);
+                self.log.push(format!("{now} release {id}"));
+                self.machine.release(now, JobId(id as u64)).unwrap();
+                self.model.release(now, id);
+            }
+            17 if !on.is_empty() => {
+                let id = pick(&mut self.dice, &on);
+                self.log.push(format!("{now} suspend or resume {id}"));
+                if self.model.state(id) == State::Suspended {
+                    self.machine.resume(JobId(id as u64));
+                    self.model.resume(id);
+                } else {
+                    self.machine.suspend(JobId(id as u64));
+                    self.model.suspend(id);
+                }
+            }
+            18 if !all.is_empty() => {
+                let id = any(&mut self.dice);
+                let (priority, demand) = (self.dice.below(4) as i32 - 1, self.demand());
+                let parts = (0..3).map(|resource| (resource, demand.of(resource))).collect();
+                let change = Change { priority: Some(priority), demand: parts, ..Change::default() };
+                self.log.push(format!("{now} change {id} {change:?}"));
+                if self.machine.change(now, JobId(id as u64), change).is_ok() {
+                    self.model.change(now, id, priority, demand);
+                }
+            }
+            19 if self.dice.one_in(4) => {
+                let resource = self.dice.below(3);
+                let amount = self.dice.below(RESOURCES[resource as usize].1 + 1);
+                self.log.push(format!("{now} capacity {resource} {amount}"));
+                self.machine.set_capacity(resource as u16, amount);
+                self.model.set_capacity(resource as usize, amount);
+            }
+            _ => self.log.push(format!("{now} time")),
+        }
+    }
+
+    fn compare(&mut self) {
+        self.machine.decide(self.now);
+        self.model.decide(self.now);
+        let mine: Vec<_> = std::iter::from_fn(|| self.machine.next_decision()).collect();
+        let theirs = std::mem::take(&mut self.model.out);
+        // Starts come in the same order; ends in any.
+        let starts = |all: &[Decision<u32>]| -> Vec<String> {
+            all.iter()
+                .filter(|one| matches!(one, Decision::Start { .. } | Decision::Resume { .. }))
+                .map(|one| format!("{one:?}"))
+                .collect()
+        };
+        let rest = |all: &[Decision<u32>]| -> Vec<String> {
+            let rest = all.iter().filter(|one| !matches!(one, Decision::Start { .. } | Decision::Resume { .. }));
+            // (A job that two others keep from running is skipped because of either.)
+            let plain = |one: &Decision<u32>| match one {
+                Decision::Ended { id, state: State::Skipped(_), .. } => format!("{id} skipped"),
+                Decision::Ended { id, state, .. } => format!("{id} {state}"),
+                other => format!("{other:?}"),
+            };
+            let mut rest: Vec<_> = rest.map(plain).collect();
+            rest.sort();
+            rest
+        };
+        assert_eq!(starts(&mine), starts(&theirs), "starts");
+        assert_eq!(rest(&mine), rest(&theirs), "the rest");
+        for (id, state) in self.model.all() {
+            if self.model.is_known(id.0 as usize) {
+                assert_eq!(self.machine.state(id).unwrap().word(), state.word(), "job {id}");
+            }
+        }
+        self.machine.check();
+    }
+}
+
+#[test]
+fn random_histories_go_as_the_model_says() {
+    let only = std::env::var("MYRIAD_JOB_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seeds = only.map_or(0..how_many(), |seed: u64| seed..seed + 1);
+    for seed in seeds {
+        let mut pair = Pair::new(seed);
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let groups = pair.model.groups() - 1;
+            for _ in 0..60 {
+                pair.step(groups);
+                pair.compare();
+            }
+        }));
+        if let Err(payload) = run {
+            eprintln!("MYRIAD_JOB_SEED={seed}:\n{}", pair.log.join("\n"));
+            std::panic::resume_unwind(payload);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Jobs: `myriad::jobs`, with the feature of that name:
+//! `cargo test -p myriad-rt --features jobs --test jobs`.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod job_commands;
+mod job_engine;
+mod job_rules;
