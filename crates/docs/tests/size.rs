@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The most words of all documents for users: README and docs, without what is for developers, the
-/// argument about soundness, and the report of measurements.
-const WORDS: usize = 15_000;
+/// argument about soundness, and the report of measurements. (15,000 before there were actors,
+/// which are a subject of their own.)
+const WORDS: usize = 16_500;
 const LINES_OF_README: usize = 250;
 
 #[test]
