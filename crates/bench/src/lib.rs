@@ -42,6 +42,7 @@ mod record;
 mod sample;
 mod together;
 
+mod actor;
 mod calls;
 mod cancel;
 mod chain;
@@ -68,7 +69,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 24] = [
+static WORKLOADS: [&Workload; 25] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -93,6 +94,7 @@ static WORKLOADS: [&Workload; 24] = [
     &calls::WORKLOAD,
     &timers::WORKLOAD,
     &cancel::WORKLOAD,
+    &actor::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.
