@@ -42,6 +42,7 @@ mod record;
 mod sample;
 mod together;
 
+mod actor;
 mod calls;
 mod cancel;
 mod chain;
@@ -69,7 +70,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 25] = [
+static WORKLOADS: [&Workload; 26] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -95,6 +96,7 @@ static WORKLOADS: [&Workload; 25] = [
     &timers::WORKLOAD,
     &cancel::WORKLOAD,
     &job::WORKLOAD,
+    &actor::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

@@ -202,6 +202,11 @@ fn calls() {
 }
 
 #[test]
+fn actor() {
+    check_all("actor");
+}
+
+#[test]
 fn idle() {
     check_all("idle");
 }

@@ -21,6 +21,7 @@ pub mod wait {
 /// panic as a result, or said on the standard error. [`UserValue`](user_code::UserValue) is a value
 /// of the user's, and [`StoredWaker`](user_code::StoredWaker) a waker, whose destructors run there.
 pub mod user_code {
+    pub use crate::sched::unhandled::report_text as report;
     pub use crate::sched::user_code::{StoredWaker, UserValue, body, call, run};
 }
 
@@ -58,6 +59,13 @@ pub mod guest {
 /// among the [`workers`](split::workers).
 pub mod split {
     pub use crate::api::split::{IdleWorkers, idle_workers, on_worker, publish, publish_one, workers};
+}
+
+/// Which task is under way: [`UnderWay`](running::UnderWay), to be known again, or to be cancelled
+/// by one who knows that it has not ended, without a handle and without a table; and whether
+/// [something may run](running::has_room) on top of it.
+pub mod running {
+    pub use crate::api::running::{ToTell, UnderWay, has_room};
 }
 
 /// Errors of joins that are no task's of the engine.

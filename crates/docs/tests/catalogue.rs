@@ -7,7 +7,7 @@
 
 use crate::support::{files, read, root};
 
-const CRATES: [&str; 5] = ["base", "core", "task", "sync", "par"];
+const CRATES: [&str; 6] = ["base", "core", "task", "sync", "par", "actor"];
 
 /// Files without messages: tests, models, what `doctor` and metrics print, and why a task waits.
 const FILES: &[&str] = &[
@@ -60,6 +60,11 @@ const OTHERS: &[&str] = &[
     "(vm.max_map_count = {max}; a thread takes",
     "a detached task (spawned at {location})",
     "a biased lock inside a biased lock",
+    "what an actor does at its end",
+    "the terminate of a server",
+    "each monitor is told once",
+    "digraph supervisors",
+    "[shape={shape}",
 ];
 
 /// So many characters of a message must be there, up to the end of a word.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The most words of all documents for users: README and docs, without what is for developers, the
-/// argument about soundness, and the report of measurements. (1,500 of them are for JOBS.md, which
-/// says what a queue of jobs promises, rule by rule: it is all that a user of one has to read.)
-const WORDS: usize = 16_500;
+/// argument about soundness, and the report of measurements. (15,000 before there were actors and
+/// jobs, which are subjects of their own.)
+const WORDS: usize = 18_000;
 const LINES_OF_README: usize = 250;
 
 #[test]

@@ -31,6 +31,7 @@
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
 //! | [`blocking`], [`compute`] | calls that hold up their thread, long computations; also as futures |
 //! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when: pools, priorities, a thread of its own |
+//! | [`actor`] | actors: mailboxes, servers, links, monitors, supervisors, names |
 //! | [`par`] | parallel loops, maps, reductions, prefix scans, sorts |
 //! | `jobs` | with the feature `jobs`: a queue of jobs with priorities, resources, dependencies, time |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
@@ -83,6 +84,7 @@
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+pub use myriad_actor as actor;
 pub use myriad_base::platform::{Platform, platform};
 pub use myriad_core::cancel;
 pub use myriad_core::dump;

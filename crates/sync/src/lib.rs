@@ -10,6 +10,7 @@ pub mod channel;
 mod entry;
 mod guarded;
 mod impls;
+pub mod inbox;
 mod limit;
 pub mod lock;
 pub mod select;

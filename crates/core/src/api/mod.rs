@@ -22,6 +22,7 @@ pub(crate) mod portable;
 pub(crate) mod prioritized;
 pub(crate) mod property;
 pub(crate) mod run;
+pub(crate) mod running;
 pub(crate) mod scope;
 pub(crate) mod spawn;
 pub(crate) mod split;

@@ -6,7 +6,7 @@ use crate::record::header::Header;
 use crate::record::held::{Finished, Untyped};
 use crate::sched::pool::Pool;
 use crate::sched::unwind::{self, Payload};
-use crate::sched::worker::Role;
+use crate::sched::worker::{self, Role};
 use crate::sched::{cancel, user_code};
 use myriad_base::sys::say::say;
 use std::fmt;
@@ -117,6 +117,18 @@ pub(crate) fn report_user_code(w: Option<Role>, what: &str, payload: Payload) ->
         }
     };
     unwind::discard_as(w, payload)
+}
+
+/// Says that something of the user's panicked that is no task of the engine's own, as the settings
+/// of the caller's runtime want it.
+pub fn report_text(text: &str) {
+    match worker::current() {
+        Some(w) => {
+            let pool = w.pool;
+            _ = tell(Some(w), pool, text);
+        }
+        None => say!("myriad: {text}"),
+    }
 }
 
 fn tell(w: Option<Role>, pool: &'static Pool, text: &str) -> Option<Role> {

@@ -48,7 +48,7 @@ mod peek;
 mod produce;
 mod promise;
 mod receiver;
-mod ring;
+pub(crate) mod ring;
 mod sender;
 mod stream;
 mod time;

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 /// see [`super::chan::ChanState`].
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Ring<T> {
+pub(crate) struct Ring<T> {
     slots: NonNull<MaybeUninit<T>>,
     /// A power of two, or 0.
     capacity: usize,
@@ -32,12 +32,12 @@ unsafe impl<T: Send> Send for Ring<T> {}
 const FIRST_BYTES: usize = 128;
 
 impl<T> Ring<T> {
-    pub(super) const fn new() -> Ring<T> {
+    pub(crate) const fn new() -> Ring<T> {
         Ring { slots: NonNull::dangling(), first: 0, len: 0, capacity: 0 }
     }
 
     #[inline(always)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
@@ -51,19 +51,19 @@ impl<T> Ring<T> {
     /// How many messages were taken out so far, less those that came back in
     /// [front](Self::push_front); wraps.
     #[inline(always)]
-    pub(super) fn taken(&self) -> usize {
+    pub(crate) fn taken(&self) -> usize {
         self.first
     }
 
     /// Of an empty ring that takes the place of another: it counts on from there.
-    pub(super) fn count_on_from(&mut self, other: &Ring<T>) {
+    pub(crate) fn count_on_from(&mut self, other: &Ring<T>) {
         debug_assert_eq!(self.len, 0, "a ring that is not empty is asked to count anew");
         self.first = other.first;
     }
 
     /// Asks for the memory of `n` messages from the `i`-th on, up to a kilobyte of it, not around
     /// the ring's end.
-    pub(super) fn prefetch(&self, i: usize, n: usize) {
+    pub(crate) fn prefetch(&self, i: usize, n: usize) {
         const MOST: usize = 1024;
         let begin = self.first.wrapping_add(i) & self.capacity.saturating_sub(1);
         let bytes = n.min(self.capacity - begin).saturating_mul(size_of::<T>());
@@ -71,7 +71,7 @@ impl<T> Ring<T> {
     }
 
     /// For how many messages there is memory.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
@@ -80,7 +80,7 @@ impl<T> Ring<T> {
     /// # Safety
     /// `src` holds a message, which is the caller's to move.
     #[inline(always)]
-    pub(super) unsafe fn push(&mut self, src: *const T) {
+    pub(crate) unsafe fn push(&mut self, src: *const T) {
         if self.len == self.capacity {
             self.grow();
         }
@@ -96,7 +96,7 @@ impl<T> Ring<T> {
     /// # Safety
     /// There is memory for one more.
     #[inline]
-    pub(super) unsafe fn push_value(&mut self, value: ManuallyDrop<T>) {
+    pub(crate) unsafe fn push_value(&mut self, value: ManuallyDrop<T>) {
         let len = self.len;
         // SAFETY: there is memory for one more (this function's contract), so the slot behind the
         // last message is empty.
@@ -108,7 +108,7 @@ impl<T> Ring<T> {
     ///
     /// # Safety
     /// `src` holds a message, which is the caller's to move.
-    pub(super) unsafe fn push_front(&mut self, src: *const T) {
+    pub(crate) unsafe fn push_front(&mut self, src: *const T) {
         if self.len == self.capacity {
             self.grow();
         }
@@ -124,7 +124,7 @@ impl<T> Ring<T> {
     /// # Safety
     /// `src` holds a message, which is the caller's to move; the ring holds `behind` messages or
     /// more.
-    pub(super) unsafe fn insert(&mut self, behind: usize, src: *const T) {
+    pub(crate) unsafe fn insert(&mut self, behind: usize, src: *const T) {
         // SAFETY: `src` holds a message and the ring held `behind` messages (this function's
         // contract), so the slots 0 to `behind` are full once that of `src` is in front.
         unsafe {
@@ -140,7 +140,7 @@ impl<T> Ring<T> {
     /// # Safety
     /// There is one; `dst` is valid, and empty.
     #[inline(always)]
-    pub(super) unsafe fn pop(&mut self, dst: *mut T) {
+    pub(crate) unsafe fn pop(&mut self, dst: *mut T) {
         // SAFETY: the ring holds a message, and `dst` is valid and empty (this function's
         // contract); the message is no longer in the ring afterwards.
         unsafe { dst.copy_from_nonoverlapping(self.slot(0), 1) };
@@ -153,7 +153,7 @@ impl<T> Ring<T> {
     /// # Safety
     /// The ring holds a message.
     #[inline]
-    pub(super) unsafe fn pop_value(&mut self) -> T {
+    pub(crate) unsafe fn pop_value(&mut self) -> T {
         let message = self.slot(0);
         self.first = self.first.wrapping_add(1);
         self.len -= 1;
@@ -166,7 +166,7 @@ impl<T> Ring<T> {
     ///
     /// # Safety
     /// There is one; `slot` holds a message, which is the caller's to move.
-    pub(super) unsafe fn replace_first(&mut self, slot: *mut T) {
+    pub(crate) unsafe fn replace_first(&mut self, slot: *mut T) {
         // SAFETY: the ring holds a message, so it has memory, and `slot` holds one too (this
         // function's contract). The slot of the first becomes that behind the last if the memory is
         // full; else both are valid.
@@ -215,7 +215,7 @@ impl<T> Ring<T> {
 /// this, and can be caught there; those of later ones, which nobody could receive, are reported
 /// through the door of user code. So are all while a panic unwinds already.
 #[derive(Debug)]
-pub(super) struct Messages<T>(pub(super) Ring<T>);
+pub(crate) struct Messages<T>(pub(crate) Ring<T>);
 
 impl<T> Messages<T> {
     fn next(&mut self) -> Option<UserValue<T>> {

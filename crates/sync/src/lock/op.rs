@@ -257,6 +257,11 @@ impl<O: Op> Waiting<O> {
         &self.op
     }
 
+    /// The same, to take what it has brought.
+    pub(crate) fn op_mut(&mut self) -> &mut O {
+        &mut self.op
+    }
+
     /// Waits until the deadline. True: it is done.
     pub(crate) async fn until(self, deadline: Instant) -> bool {
         Limited::new(pin!(self), deadline).await

@@ -3,7 +3,8 @@
 //! hand-made wakers. The lock below is never biased here: it has models of its own.
 //!
 //! ```text
-//! channels, locks  their scripts (select's and observables' with the channels'), without mutants    scripts/loom.sh
+//! channels, locks  their scripts, without mutants (select's and observables' with the channels',
+//!                  inboxes' with the locks')                                                     scripts/loom.sh
 //! mutants::*       every (script, mutant, meaning), one process each                            scripts/mutants.sh
 //! ```
 
@@ -13,6 +14,7 @@
 mod channel;
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
+mod inbox;
 mod locks;
 mod mutants;
 mod observable;
@@ -28,7 +30,9 @@ use harness::*;
 const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 fn scripts() -> impl Iterator<Item = &'static Script> {
-    [channel::SCRIPTS, peek::SCRIPTS, select::SCRIPTS, observable::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
+    [channel::SCRIPTS, peek::SCRIPTS, select::SCRIPTS, observable::SCRIPTS, locks::SCRIPTS, inbox::SCRIPTS]
+        .into_iter()
+        .flatten()
 }
 
 #[test]
@@ -42,4 +46,5 @@ fn channels() {
 #[test]
 fn locks() {
     check(locks::SCRIPTS);
+    check(inbox::SCRIPTS);
 }

@@ -1,0 +1,195 @@
+//! What an actor is to others: its life, and the inbox that its addresses put messages in.
+
+use crate::life::Life;
+use crate::pid::{Exit, Pid, Process, this};
+use crate::reason::Reason;
+use myriad_base::sys::mutex::Mutex;
+use myriad_core::engine::{unwind, user_code};
+use myriad_sync::inbox::{Inbox, Pushed};
+use myriad_sync::lock::{Permit, Semaphore};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// What a send does when the mailbox is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnFull {
+    /// It waits until there is room; a send that never waits is refused.
+    Wait,
+    /// It is refused, and gives the message back.
+    Refuse,
+    /// It drops its own message.
+    DropNewest,
+    /// It drops the message that has waited longest.
+    DropOldest,
+}
+
+/// What bounds a mailbox.
+///
+/// A permit of `room` stands for a place. What the runtime of actors itself puts in (an exit, a
+/// [`Down`](crate::Down), a timer's message) never waits and is never lost: without a permit it
+/// counts as `over`, and those who take messages out first work that off.
+pub(crate) struct Gate {
+    pub(crate) room: Semaphore,
+    pub(crate) on_full: OnFull,
+    over: AtomicUsize,
+}
+
+impl Gate {
+    pub(crate) fn new(limit: usize, on_full: OnFull) -> Gate {
+        Gate { room: Semaphore::new(limit), on_full, over: AtomicUsize::new(0) }
+    }
+
+    /// A place without waiting for it.
+    pub(crate) fn try_enter(&self) -> bool {
+        self.room.try_acquire().map(Gate::keep).is_some()
+    }
+
+    /// A place that was waited for. It is given back by [`leave`](Self::leave), not by a drop.
+    pub(crate) fn keep(permit: Permit<'_>) {
+        std::mem::forget(permit);
+    }
+
+    /// A place for something that is put in whether there is room or not.
+    fn force(&self) {
+        if !self.try_enter() {
+            // Relaxed: a count; the messages themselves go through the inbox.
+            self.over.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A message was taken out.
+    fn leave(&self) {
+        let over = self.over.fetch_update(Relaxed, Relaxed, |over| over.checked_sub(1));
+        if over.is_err() {
+            self.room.add_permits(1);
+        }
+    }
+}
+
+/// What makes a message of an exit.
+pub(crate) type Trap<M> = fn(Exit) -> M;
+
+/// See the module's header.
+pub(crate) struct Cell<M> {
+    pub(crate) life: Life,
+    pub(crate) inbox: Inbox<M>,
+    pub(crate) gate: Option<Box<Gate>>,
+    /// How an exit becomes a message, of an actor that traps exits.
+    trap: Mutex<Option<Trap<M>>>,
+}
+
+/// An actor with this type of messages.
+pub(crate) trait Target<M>: Process {
+    fn cell(&self) -> &Cell<M>;
+    /// The inbox was idle, and the caller has taken it: starts the consumer.
+    fn start(&self, first: M);
+    /// Runs the handler here, on top of the caller, if the actor is idle and allows that.
+    fn run_here(&self, message: M) -> Result<(), M>;
+}
+
+impl<M> Cell<M> {
+    pub(crate) fn new(life: Life, is_started: bool, gate: Option<Gate>) -> Cell<M> {
+        Cell { life, inbox: Inbox::new(is_started), gate: gate.map(Box::new), trap: Mutex::new(None) }
+    }
+
+    /// A message was taken out of the mailbox.
+    #[inline(always)]
+    pub(crate) fn took(&self) {
+        if let Some(gate) = &self.gate {
+            gate.leave();
+        }
+    }
+
+    pub(crate) fn set_trap(&self, trap: Option<Trap<M>>) {
+        *self.trap.lock() = trap;
+    }
+
+    /// Steps 3 to 5 of the [exit protocol](crate::life).
+    pub(crate) fn end(&self, pid: &Pid, reason: &Reason) {
+        let left = self.inbox.close();
+        if let Some(gate) = &self.gate {
+            // Those who wait for room find that it is closed.
+            gate.room.add_permits(usize::MAX / 4);
+        }
+        if !left.is_empty() {
+            // The first panic of a destructor ends here; the others were reported.
+            _ = user_code::call(|| drop(left)).map_err(unwind::discard);
+        }
+        Life::tell(pid, reason);
+    }
+}
+
+/// Puts a message in, past the limit of the mailbox. `Err`: the actor has ended.
+pub(crate) fn force<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
+    let cell = target.cell();
+    if let Some(gate) = &cell.gate {
+        gate.force();
+    }
+    put(target, message)
+}
+
+/// Puts a message in that has its place.
+#[inline(always)]
+pub(crate) fn put<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
+    match target.cell().inbox.push(message) {
+        Pushed::Done => Ok(()),
+        Pushed::Start(first) => {
+            target.start(first);
+            Ok(())
+        }
+        Pushed::Closed(message) => Err(message),
+    }
+}
+
+/// An exit for an actor that may trap exits.
+pub(crate) fn exit_message<M>(target: &dyn Target<M>, exit: Exit) -> Result<(), Exit> {
+    let trap = *target.cell().trap.lock();
+    let Some(trap) = trap else { return Err(exit) };
+    user_code::run("a function for exits", || {
+        // (Where the actor has ended the message is dropped.)
+        drop(force(target, trap(exit)));
+    });
+    Ok(())
+}
+
+// SAFETY: made by `task::spawn`, in an `Arc`.
+unsafe impl<M: Send + 'static> Process for Cell<M> {
+    fn life(&self) -> &Life {
+        &self.life
+    }
+
+    fn exit_message(&self, exit: Exit) -> Result<(), Exit> {
+        exit_message(self, exit)
+    }
+
+    fn interrupt(&self) {
+        // (Never idle: its task is told, or looks when it begins.)
+        self.inbox.interrupt();
+    }
+
+    fn queued(&self) -> usize {
+        self.inbox.len()
+    }
+}
+
+/// An actor that is a function: its own task consumes.
+impl<M: Send + 'static> Target<M> for Cell<M> {
+    #[inline(always)]
+    fn cell(&self) -> &Cell<M> {
+        self
+    }
+
+    fn start(&self, _: M) {
+        unreachable!("the inbox of a function is never idle");
+    }
+
+    fn run_here(&self, message: M) -> Result<(), M> {
+        Err(message)
+    }
+}
+
+/// The `Arc` that a cell lies in, without the type of messages.
+pub(crate) fn pid_of<M: Send + 'static>(cell: &Arc<Cell<M>>) -> Pid {
+    this(&**cell)
+}

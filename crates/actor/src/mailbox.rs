@@ -1,0 +1,248 @@
+//! An actor's own end: where its function receives.
+
+use crate::address::Address;
+use crate::cell::{Cell, pid_of};
+use crate::monitor::{MonitorRef, monitor_by};
+use crate::pid::{AsPid, Down, Exit, Pid};
+use crate::saved::{Mark, Saved};
+use myriad_core::time::{self, Instant};
+use myriad_sync::inbox::Inbox;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The mailbox of an actor that is a function: what its closure or future is given.
+///
+/// A receive takes the oldest message; a [selective](Self::select) one, which
+/// [`receive!`](crate::receive!) writes, the oldest that fits, and puts the others off, in their
+/// order, for later receives. Messages and the end of others (exits, downs, timers) are in one
+/// queue.
+///
+/// # Cancellation
+/// Each receive that waits ends when the actor is told to end: it unwinds. No message is lost by
+/// that, or by a future that is dropped.
+pub struct Mailbox<M: Send + 'static> {
+    cell: Arc<Cell<M>>,
+    saved: Option<Box<Saved<M>>>,
+}
+
+const ENDED: &str = "the actor of this mailbox has ended";
+
+impl<M: Send + 'static> Mailbox<M> {
+    pub(crate) fn new(cell: Arc<Cell<M>>) -> Mailbox<M> {
+        Mailbox { cell, saved: None }
+    }
+
+    /// The actor's address, for others to send to.
+    pub fn address(&self) -> Address<M> {
+        Address(self.cell.clone())
+    }
+
+    /// Takes the oldest message; waits until there is one.
+    ///
+    /// # Blocking
+    /// Until a message comes.
+    ///
+    /// # Panics
+    /// If the function of this mailbox has ended, and the mailbox lives on elsewhere.
+    #[inline]
+    #[track_caller]
+    pub fn receive(&mut self) -> M {
+        if let Some(message) = self.saved_first() {
+            return message;
+        }
+        let message = self.cell.inbox.receive(None).expect(ENDED);
+        self.cell.took();
+        message
+    }
+
+    /// Takes the oldest message if there is one.
+    #[inline]
+    pub fn try_receive(&mut self) -> Option<M> {
+        if let Some(message) = self.saved_first() {
+            return Some(message);
+        }
+        self.cell.inbox.pop().inspect(|_| self.cell.took())
+    }
+
+    /// Takes the oldest message; waits so long for one. `None`: the time was over.
+    #[track_caller]
+    pub fn receive_timeout(&mut self, limit: Duration) -> Option<M> {
+        self.receive_deadline(time::now() + limit)
+    }
+
+    /// The same until then.
+    #[track_caller]
+    pub fn receive_deadline(&mut self, deadline: Instant) -> Option<M> {
+        if let Some(message) = self.saved_first() {
+            return Some(message);
+        }
+        self.cell.inbox.receive(Some(deadline)).inspect(|_| self.cell.took())
+    }
+
+    /// As [`receive`](Self::receive), as a future.
+    #[inline]
+    pub async fn receive_async(&mut self) -> M {
+        if let Some(message) = self.saved_first() {
+            return message;
+        }
+        let message = self.cell.inbox.receive_async().await.expect(ENDED);
+        self.cell.took();
+        message
+    }
+
+    /// As [`receive_timeout`](Self::receive_timeout), as a future.
+    pub async fn receive_timeout_async(&mut self, limit: Duration) -> Option<M> {
+        if let Some(message) = self.saved_first() {
+            return Some(message);
+        }
+        let deadline = time::now() + limit;
+        self.cell.inbox.receive_until(deadline).await.inspect(|_| self.cell.took())
+    }
+
+    /// Takes the oldest message for which `test` has an answer, with that; the others keep their
+    /// order. With a mark only what came after it is looked at. `None`: the deadline is over; all
+    /// messages were looked at before.
+    ///
+    /// [`receive!`](crate::receive!) writes this with patterns.
+    ///
+    /// # Blocking
+    /// Until a message fits.
+    ///
+    /// # Complexity
+    /// In the number of messages that were put off and are looked at.
+    #[track_caller]
+    pub fn select<R>(
+        &mut self,
+        mark: Option<Mark>,
+        deadline: Option<Instant>,
+        mut test: impl FnMut(&M) -> Option<R>,
+    ) -> Option<(M, R)> {
+        let mut found = self.saved_mut().take(mark, &mut test);
+        while found.is_none() {
+            let message = match self.cell.inbox.receive(deadline) {
+                Some(message) => message,
+                None if deadline.is_some() => return None,
+                None => panic!("{ENDED}"),
+            };
+            found = self.saved_mut().test(message, &mut test);
+        }
+        self.cell.took();
+        found
+    }
+
+    /// As [`select`](Self::select), as a future.
+    pub async fn select_async<R>(
+        &mut self,
+        mark: Option<Mark>,
+        deadline: Option<Instant>,
+        mut test: impl FnMut(&M) -> Option<R>,
+    ) -> Option<(M, R)> {
+        let mut found = self.saved_mut().take(mark, &mut test);
+        while found.is_none() {
+            let received = match deadline {
+                Some(deadline) => self.cell.inbox.receive_until(deadline).await,
+                None => Some(self.cell.inbox.receive_async().await.expect(ENDED)),
+            };
+            found = self.saved_mut().test(received?, &mut test);
+        }
+        self.cell.took();
+        found
+    }
+
+    /// Where the mailbox ends now: what is in it cannot be the answer to a request that is sent
+    /// after this. A receive `from` the mark looks at nothing else, so it costs the same beside any
+    /// number of messages that were put off.
+    ///
+    /// # Complexity
+    /// In the number of messages that have come since the last receive.
+    pub fn mark(&mut self) -> Mark {
+        let inbox: &Inbox<M> = &self.cell.inbox;
+        let saved = self.saved.get_or_insert_default();
+        while let Some(message) = inbox.pop() {
+            saved.put_off(message);
+        }
+        saved.mark()
+    }
+
+    /// Drops the messages for which `test` says so, of all that wait; how many they were.
+    pub fn discard(&mut self, mut test: impl FnMut(&M) -> bool) -> usize {
+        self.mark();
+        let mut dropped = 0;
+        while let Some(message) = self.saved_mut().take(None, &mut |message: &M| test(message).then_some(())) {
+            self.cell.took();
+            drop(message);
+            dropped += 1;
+        }
+        dropped
+    }
+
+    /// From now on an exit of a linked actor, and whoever [tells](crate::exit) this one to end, is
+    /// a message, which `exit` makes: most often a variant of the message type.
+    /// [`kill`](crate::kill) ends it all the same.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Exit, Mailbox, Reason};
+    /// enum Message { Exit(Exit) }
+    /// let (tx, rx) = myriad::channel::oneshot();
+    /// let boss = actor::spawn(move |mut mail: Mailbox<Message>| {
+    ///     mail.trap_exits(Message::Exit);
+    ///     let worker = actor::Builder::new().link(&mail).spawn(|_: Mailbox<()>| Err::<(), _>("no paper"));
+    ///     let Message::Exit(exit) = mail.receive();
+    ///     tx.send(exit.reason)
+    /// });
+    /// assert_eq!(rx.recv(), Ok(Reason::of("no paper")));
+    /// ```
+    pub fn trap_exits(&self, exit: fn(Exit) -> M) {
+        self.cell.set_trap(Some(exit));
+    }
+
+    /// Exits are no messages any more: as it was before [`trap_exits`](Self::trap_exits).
+    pub fn untrap_exits(&self) {
+        self.cell.set_trap(None);
+    }
+
+    /// Watches for the end of another actor, which comes as a message that `down` makes. See
+    /// [`monitor`](crate::monitor).
+    pub fn monitor(&self, actor: &impl AsPid, down: impl FnOnce(Down) -> M + Send + 'static) -> MonitorRef {
+        let me = self.address();
+        monitor_by(&actor.pid(), None, move |told| me.force(down(told)))
+    }
+
+    #[inline(always)]
+    fn saved_first(&mut self) -> Option<M> {
+        let message = self.saved.as_mut()?.first()?;
+        self.cell.took();
+        Some(message)
+    }
+
+    fn saved_mut(&mut self) -> &mut Saved<M> {
+        self.saved.get_or_insert_default()
+    }
+}
+
+/// What was put off goes back: it is dropped with the rest of the mailbox, when it is known why the
+/// actor ends.
+impl<M: Send + 'static> Drop for Mailbox<M> {
+    fn drop(&mut self) {
+        while let Some(message) = self.saved.as_mut().and_then(|saved| saved.last()) {
+            drop(self.cell.inbox.put_back(message));
+        }
+    }
+}
+
+impl<M: Send + 'static> AsPid for Mailbox<M> {
+    fn pid(&self) -> Pid {
+        pid_of(&self.cell)
+    }
+}
+
+impl<M: Send + 'static> fmt::Debug for Mailbox<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mailbox")
+            .field("pid", &self.pid())
+            .field("waiting", &self.cell.inbox.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+//! An actor without the type of its messages.
+
+use crate::life::{Life, Stage};
+use crate::reason::Reason;
+use std::fmt;
+use std::sync::Arc;
+
+/// What the runtime of actors asks of an actor, whatever its messages.
+///
+/// # Safety
+/// A value of such a type is made in an `Arc`, and never taken out of that.
+pub(crate) unsafe trait Process: Send + Sync {
+    fn life(&self) -> &Life;
+    /// If the actor traps exits, `exit` becomes a message. Else it comes back.
+    fn exit_message(&self, exit: Exit) -> Result<(), Exit>;
+    /// The actor was asked to end, and may be idle.
+    fn interrupt(&self);
+    /// How many messages wait.
+    fn queued(&self) -> usize;
+}
+
+/// The `Arc` that a process lies in.
+pub(crate) fn this(process: &(dyn Process + 'static)) -> Pid {
+    let process: *const dyn Process = process;
+    // SAFETY: it lies in an `Arc` (the trait's contract), whose address this is, and which is kept
+    // by whoever lends `process`.
+    unsafe {
+        Arc::increment_strong_count(process);
+        Pid(Arc::from_raw(process))
+    }
+}
+
+/// An actor, whatever its messages: what is linked, monitored, named, told to end.
+///
+/// Of one incarnation: an actor that its supervisor has started anew has another one. Cloning
+/// copies a reference, which keeps the actor's memory, not the actor.
+#[derive(Clone)]
+pub struct Pid(pub(crate) Arc<dyn Process>);
+
+impl Pid {
+    /// Has the actor not ended, and not begun to end?
+    pub fn is_alive(&self) -> bool {
+        self.life().stage() == Stage::Alive
+    }
+
+    /// Its number, which no other actor of this process ever has.
+    pub fn id(&self) -> u64 {
+        self.life().id()
+    }
+
+    /// Its name in the [registry](crate::register), if it has one.
+    pub fn name(&self) -> Option<Arc<str>> {
+        self.life().name()
+    }
+
+    /// Why it has ended; `None` while it is alive.
+    pub fn reason(&self) -> Option<Reason> {
+        self.life().reason()
+    }
+
+    /// How many messages wait in its mailbox. (Not those that a selective receive has put off.)
+    pub fn queued(&self) -> usize {
+        self.0.queued()
+    }
+
+    pub(crate) fn life(&self) -> &Life {
+        self.0.life()
+    }
+}
+
+impl PartialEq for Pid {
+    fn eq(&self, other: &Pid) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for Pid {}
+
+impl std::hash::Hash for Pid {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl fmt::Display for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "actor '{name}' (#{})", self.id()),
+            None => write!(f, "actor #{} (spawned at {})", self.id(), self.life().spawned_at()),
+        }
+    }
+}
+
+impl fmt::Debug for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pid({})", self.id())
+    }
+}
+
+/// What stands for an actor: a [`Pid`], an [`Address`](crate::Address), a
+/// [`Mailbox`](crate::Mailbox), a server's [`Context`](crate::Context).
+pub trait AsPid {
+    /// The actor.
+    fn pid(&self) -> Pid;
+}
+
+impl AsPid for Pid {
+    fn pid(&self) -> Pid {
+        self.clone()
+    }
+}
+
+/// The end of a linked actor, as a message of one that [traps exits](crate::Mailbox::trap_exits).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Whose end it is, or who has [told](crate::exit) the actor to end.
+    pub from: Pid,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The end of a monitored actor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Down {
+    /// Which of the monitors of that actor this is of.
+    pub monitor: u64,
+    /// Who has ended.
+    pub pid: Pid,
+    /// The name that the actor was monitored by, if it was by name.
+    pub name: Option<Arc<str>>,
+    /// Why; [`Reason::NoProcess`] if the actor had ended before the monitor was made.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Down {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "actor #{} has ended: {}", self.pid.id(), self.reason)
+    }
+}

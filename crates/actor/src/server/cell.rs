@@ -1,0 +1,193 @@
+//! The record of a server.
+//!
+//! **Who consumes.** The inbox of a server is *idle* or has one consumer: a turn (`turn.rs`), which
+//! is a task, or a caller that handles its message in place. The state is the consumer's.
+//!
+//! **Invariant.** The record has a reference to itself until its end, so it stands while it is
+//! idle, and whoever consumes may use it without a count. The consumer that ends the server gives
+//! that reference up last.
+
+use super::turn::{First, Turn};
+use super::{Context, Next, Server};
+use crate::cell::{Cell, Gate, Target, exit_message};
+use crate::frame;
+use crate::life::Life;
+use crate::pid::{Exit, Process, this};
+use crate::reason::Reason;
+use crate::task::reason_of;
+use myriad_core::engine::running::{UnderWay, has_room};
+use myriad_core::engine::{home, unwind, user_code};
+use myriad_core::{Handle, JoinHandle};
+use myriad_sync::inbox::Popped;
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+
+/// See the module's header.
+pub(crate) struct ServerCell<S: Server> {
+    cell: Cell<S::Message>,
+    /// Where its turns run.
+    home: Handle,
+    state: UnsafeCell<State<S>>,
+}
+
+/// What is the consumer's.
+pub(super) struct State<S> {
+    /// `None` once it has ended.
+    pub(super) server: Option<S>,
+    /// The timer of [`Next::GoFor`], and how many there were.
+    timer: Option<JoinHandle<()>>,
+    pub(super) timers: u64,
+}
+
+// SAFETY: the state is reached by the consumer alone, and goes from one to the next through the
+// lock of the inbox; it is `Send`.
+unsafe impl<S: Server> Sync for ServerCell<S> {}
+// SAFETY: the state is `Send`, and goes with the whole; nothing in it belongs to a thread.
+unsafe impl<S: Server> Send for ServerCell<S> {}
+
+impl<S: Server> ServerCell<S> {
+    pub(super) fn start(server: S, life: Life, gate: Option<Gate>) -> Arc<Self> {
+        let state = State { server: Some(server), timer: None, timers: 0 };
+        let cell = Cell::new(life, true, gate);
+        let this = Arc::new(ServerCell { cell, home: home(), state: UnsafeCell::new(state) });
+        // Its reference to itself: given up in `end`.
+        _ = Arc::into_raw(this.clone());
+        this
+    }
+
+    pub(super) fn cell(&self) -> &Cell<S::Message> {
+        &self.cell
+    }
+
+    pub(super) fn home(&self) -> Handle {
+        self.home
+    }
+
+    /// # Safety
+    /// The caller consumes, and has no other reference to the state.
+    #[expect(clippy::mut_from_ref, reason = "the consumer alone has it")]
+    pub(super) unsafe fn state(&self) -> &mut State<S> {
+        // SAFETY: one consumer, one reference (this function's contract).
+        unsafe { &mut *self.state.get() }
+    }
+
+    /// Runs one handler, and what it says comes before all else. Back: how to go on, which is never
+    /// `Continue`.
+    ///
+    /// # Safety
+    /// The caller consumes, and the server has not ended.
+    #[inline(always)]
+    pub(super) unsafe fn step(&self, first: First<S::Message>) -> Next<S::Message> {
+        // SAFETY: the caller consumes (this function's contract).
+        let state = unsafe { self.state() };
+        let mut cx = Context::new(self);
+        if state.timer.is_some() {
+            // (Cancelled; if it has fired already its turn finds another number.)
+            state.timer.take().inspect(JoinHandle::cancel);
+        }
+        let Some(server) = state.server.as_mut() else { return Next::Stop(Reason::Normal) };
+        let mut next = match first {
+            First::Message(message) => {
+                self.cell.took();
+                server.handle(message, &mut cx)
+            }
+            First::Idle(number) if number == state.timers => server.idle(&mut cx),
+            First::Idle(_) | First::End => Next::Go,
+        };
+        while let Next::Continue(message) = next {
+            next = server.handle(message, &mut cx);
+        }
+        if let Next::GoFor(limit) = next {
+            state.timers += 1;
+            state.timer = Some(self.wake_later(limit, state.timers));
+        }
+        next
+    }
+
+    /// Ends the server: the whole exit protocol. Afterwards the caller does not touch it.
+    ///
+    /// # Safety
+    /// The caller consumes; this is called once.
+    pub(super) unsafe fn end(&self, why: Reason, put_off: frame::PutOff) {
+        let pid = this(self);
+        let all = || {
+            let reason = self.cell.life.settle(why);
+            // SAFETY: the caller consumes (this function's contract).
+            let state = unsafe { self.state() };
+            if let Some(server) = &mut state.server
+                && reason != Reason::Killed
+            {
+                user_code::run("the terminate of a server", || server.terminate(&reason));
+            }
+            // (The record keeps nothing: those who have addresses keep its memory.)
+            unwind::drop_quietly(state.server.take());
+            state.timer.take().inspect(JoinHandle::cancel);
+            if !put_off.is_empty() {
+                unwind::drop_quietly(put_off);
+            }
+            self.cell.end(&pid, &reason);
+        };
+        if let Err(payload) = user_code::call(all) {
+            unwind::discard(payload);
+        }
+        // SAFETY: the reference that `start` has made; `pid` has another one, which goes last.
+        drop(unsafe { Arc::from_raw(std::ptr::from_ref(self)) });
+    }
+
+    /// Has a consumer in place: handles the message, and hands the rest to a turn.
+    fn in_place(&self, message: S::Message) {
+        // SAFETY: the inbox was idle, and the caller has taken it; an idle server has not ended.
+        // Cancellations of the caller are kept off by `call`.
+        let step = || user_code::call(|| unsafe { self.step(First::Message(message)) });
+        let (result, put_off) = frame::enter(self, UnderWay::here(), step);
+        match result {
+            Ok(Next::Stop(why)) => Turn::begin_end(self, why, put_off),
+            Ok(_) => match self.cell.inbox.pop_or_idle() {
+                Popped::Idle => {}
+                Popped::Message(message) => Turn::begin(self, First::Message(message)),
+                Popped::Interrupted => Turn::begin(self, First::End),
+            },
+            Err(payload) => Turn::begin_end(self, reason_of(payload), put_off),
+        }
+    }
+}
+
+// SAFETY: made by `start`, in an `Arc`.
+unsafe impl<S: Server> Process for ServerCell<S> {
+    fn life(&self) -> &Life {
+        &self.cell.life
+    }
+
+    fn exit_message(&self, exit: Exit) -> Result<(), Exit> {
+        exit_message(self, exit)
+    }
+
+    fn interrupt(&self) {
+        if self.cell.inbox.interrupt() {
+            Turn::begin(self, First::End);
+        }
+    }
+
+    fn queued(&self) -> usize {
+        self.cell.inbox.len()
+    }
+}
+
+impl<S: Server> Target<S::Message> for ServerCell<S> {
+    #[inline(always)]
+    fn cell(&self) -> &Cell<S::Message> {
+        &self.cell
+    }
+
+    fn start(&self, first: S::Message) {
+        Turn::begin(self, First::Message(first));
+    }
+
+    fn run_here(&self, message: S::Message) -> Result<(), S::Message> {
+        if !S::CALL_IN_PLACE || self.cell.gate.is_some() || !has_room(self.home) || !self.cell.inbox.begin() {
+            return Err(message);
+        }
+        self.in_place(message);
+        Ok(())
+    }
+}

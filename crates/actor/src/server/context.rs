@@ -1,0 +1,58 @@
+//! What a server's handler has beside its state.
+
+use super::Server;
+use super::cell::ServerCell;
+use crate::address::Address;
+use crate::monitor::{MonitorRef, monitor_by};
+use crate::pid::{AsPid, Down, Exit, Pid, this};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a handler of a [`Server`] is given: who the server is.
+pub struct Context<'a, S: Server>(&'a ServerCell<S>);
+
+impl<'a, S: Server> Context<'a, S> {
+    #[inline(always)]
+    pub(super) fn new(server: &'a ServerCell<S>) -> Self {
+        Context(server)
+    }
+
+    /// The server's address.
+    pub fn address(&self) -> Address<S::Message> {
+        let server: *const ServerCell<S> = self.0;
+        // SAFETY: the address of an `Arc`, which stands while a handler runs (`cell`'s invariant).
+        Address(unsafe {
+            Arc::increment_strong_count(server);
+            Arc::from_raw(server)
+        })
+    }
+
+    /// From now on exits are messages: see [`Mailbox::trap_exits`](crate::Mailbox::trap_exits).
+    pub fn trap_exits(&self, exit: fn(Exit) -> S::Message) {
+        self.0.cell().set_trap(Some(exit));
+    }
+
+    /// Exits are no messages any more.
+    pub fn untrap_exits(&self) {
+        self.0.cell().set_trap(None);
+    }
+
+    /// Watches for the end of another actor, which comes as a message that `down` makes. See
+    /// [`monitor`](crate::monitor).
+    pub fn monitor(&self, actor: &impl AsPid, down: impl FnOnce(Down) -> S::Message + Send + 'static) -> MonitorRef {
+        let me = self.address();
+        monitor_by(&actor.pid(), None, move |told| me.force(down(told)))
+    }
+}
+
+impl<S: Server> AsPid for Context<'_, S> {
+    fn pid(&self) -> Pid {
+        this(self.0)
+    }
+}
+
+impl<S: Server> fmt::Debug for Context<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("pid", &self.pid()).finish_non_exhaustive()
+    }
+}

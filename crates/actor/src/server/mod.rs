@@ -1,0 +1,127 @@
+//! Servers: actors that are a state and a handler.
+
+mod cell;
+mod context;
+mod turn;
+
+pub use context::Context;
+
+use crate::address::Address;
+use crate::life::Life;
+use crate::reason::Reason;
+use crate::task::Builder;
+use cell::ServerCell;
+use std::panic::Location;
+use std::time::Duration;
+
+/// A state with a handler for messages: what `gen_server` is.
+///
+/// A server is no task while no message waits, but a record of some 300 bytes with its state in it;
+/// a message starts a short task, in the pool where the server was started, which handles what is
+/// there. One message is handled at a time. What `gen_server` distinguishes are variants of one
+/// message type: a *call* has a [`Reply`](crate::Reply) in it, a *cast* has none, and what comes
+/// from timers and monitors is made by the functions given to them.
+///
+/// A handler may wait, as any closure. A panic ends the server with [`Reason::Panic`].
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, CallError, Context, Next, Reason, Reply, Server};
+/// use std::collections::HashMap;
+///
+/// #[derive(Default)]
+/// struct Cache { map: HashMap<u32, String> }
+/// enum Message { Get(u32, Reply<Option<String>>), Put(u32, String), Stop }
+///
+/// impl Server for Cache {
+///     type Message = Message;
+///     fn handle(&mut self, message: Message, _: &mut Context<Self>) -> Next<Message> {
+///         match message {
+///             Message::Get(key, reply) => reply.send(self.map.get(&key).cloned()),
+///             Message::Put(key, value) => drop(self.map.insert(key, value)),
+///             Message::Stop => return Next::Stop(Reason::Normal),
+///         }
+///         Next::Go
+///     }
+/// }
+///
+/// let cache = actor::serve(Cache::default());
+/// cache.cast(Message::Put(1, "one".into()));
+/// assert_eq!(cache.call(|reply| Message::Get(1, reply)).unwrap().as_deref(), Some("one"));
+/// cache.cast(Message::Stop);
+/// actor::monitor(&cache).wait();
+/// assert_eq!(cache.call(|reply| Message::Get(1, reply)), Err(CallError::NoProcess));
+/// ```
+#[doc(alias = "GenServer")]
+#[doc(alias = "gen_server")]
+pub trait Server: Sized + Send + 'static {
+    /// What it is sent.
+    type Message: Send + 'static;
+
+    /// May a call be handled on top of its caller, where the server is idle? It takes some
+    /// nanoseconds instead of a task. The handler is the server's all the same: its panic ends the
+    /// server, and a cancellation of the caller waits until it returns. What is told to end while
+    /// it does so ends when the handler returns: so say `false` if handlers wait for what may never
+    /// come. A handler sees the task-locals of the task that runs it.
+    const CALL_IN_PLACE: bool = true;
+
+    /// Handles a message, and says how to go on.
+    fn handle(&mut self, message: Self::Message, cx: &mut Context<'_, Self>) -> Next<Self::Message>;
+
+    /// No message has come for the time that [`Next::GoFor`] said.
+    fn idle(&mut self, cx: &mut Context<'_, Self>) -> Next<Self::Message> {
+        let _ = cx;
+        Next::Stop(Reason::Normal)
+    }
+
+    /// The server ends. Called for each reason but [`Reason::Killed`], also for one that another
+    /// actor has told it (OTP does so only where exits are trapped); then the state is dropped.
+    /// Cancellations are kept off.
+    fn terminate(&mut self, reason: &Reason) {
+        let _ = reason;
+    }
+}
+
+/// How a server goes on after a message.
+#[derive(Debug)]
+pub enum Next<M> {
+    /// With the next message.
+    Go,
+    /// With this one, before all that wait.
+    Continue(M),
+    /// With the next message; if none comes for so long, with [`Server::idle`].
+    GoFor(Duration),
+    /// It ends.
+    Stop(Reason),
+}
+
+/// Starts a server.
+///
+/// # Blocking
+/// Never.
+///
+/// # Examples
+/// See [`Server`].
+#[track_caller]
+pub fn serve<S: Server>(server: S) -> Address<S::Message> {
+    Builder::new().serve(server)
+}
+
+impl Builder {
+    /// Starts a server: see [`serve`].
+    #[track_caller]
+    pub fn serve<S: Server>(self, server: S) -> Address<S::Message> {
+        let cell = ServerCell::start(server, Life::new(Location::caller()), self.gate());
+        self.prepare(|| crate::pid::this(&*cell));
+        Address(cell)
+    }
+
+    /// Starts a server that handles this message before all others.
+    #[track_caller]
+    pub fn serve_then<S: Server>(self, server: S, first: S::Message) -> Address<S::Message> {
+        let address = self.serve(server);
+        // (Nobody else has the address.)
+        address.force(first);
+        address
+    }
+}

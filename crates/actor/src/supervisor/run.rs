@@ -1,0 +1,316 @@
+//! What a supervisor does: an actor that is a future.
+//!
+//! One loop takes a message after the other: the end of a child, or a question. While it stops
+//! children it receives only their ends, and puts the rest off, in order. Ends are messages in its
+//! mailbox like all others, so ten thousand of them and a question are answered in their order.
+
+use super::child::{Restart, ShutdownLimit, StartError};
+use super::show::ChildInfo;
+use super::table::{Intensity, Table};
+use super::tree::StopReport;
+use super::{Child, Strategy, Supervisor};
+use crate::call::Reply;
+use crate::link::{exit, kill};
+use crate::mailbox::Mailbox;
+use crate::monitor::monitor_by;
+use crate::pid::{Exit, Pid};
+use crate::reason::Reason;
+use myriad_core::engine::user_code;
+use myriad_core::time;
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a supervisor is sent.
+pub(super) enum Order {
+    /// The child in this place, of this generation, has ended.
+    Down(usize, u64, Reason),
+    Exit(Exit),
+    Start(Child, Reply<Result<Pid, StartError>>),
+    Stop(Arc<str>, Reply<bool>),
+    Restart(Arc<str>, Reply<Result<Pid, StartError>>),
+    Delete(Arc<str>, Reply<bool>),
+    Get(Arc<str>, Reply<Option<Arc<dyn Any + Send + Sync>>>),
+    Which(Reply<Vec<ChildInfo>>),
+    StopAll(Reply<StopReport>),
+}
+
+pub(super) type StartReply = Reply<Result<(), StartError>>;
+
+struct Running {
+    mail: Mailbox<Order>,
+    table: Table,
+    strategy: Strategy,
+    is_dynamic: bool,
+    max_children: usize,
+    intensity: Intensity,
+}
+
+/// The supervisor is to end.
+struct TooMany;
+
+/// The actor's body.
+pub(super) async fn run(mail: Mailbox<Order>, of: Supervisor, started: StartReply) -> Reason {
+    mail.trap_exits(Order::Exit);
+    let mut this = Running {
+        mail,
+        table: Table::default(),
+        strategy: of.strategy,
+        is_dynamic: of.is_dynamic,
+        max_children: of.max_children,
+        intensity: Intensity::new(of.intensity, of.period),
+    };
+    for child in of.children {
+        if let Err(error) = this.add(child).await {
+            this.stop_all().await;
+            let reason = Reason::of(&error);
+            started.send(Err(error));
+            return reason;
+        }
+    }
+    started.send(Ok(()));
+    loop {
+        let order = this.mail.receive_async().await;
+        if let Some(reason) = this.obey(order).await {
+            return reason;
+        }
+    }
+}
+
+impl Running {
+    /// One order. `Some`: the supervisor ends, and its children have.
+    async fn obey(&mut self, order: Order) -> Option<Reason> {
+        match order {
+            Order::Down(at, generation, reason) => {
+                if self.ended(at, generation, reason).await.is_err() {
+                    self.stop_all().await;
+                    return Some(Reason::Shutdown);
+                }
+            }
+            Order::Exit(exit) => {
+                if exit.reason.is_normal() {
+                    return None;
+                }
+                self.stop_all().await;
+                return Some(exit.reason);
+            }
+            Order::Start(child, reply) => reply.send(self.add(child).await),
+            Order::Stop(id, reply) => {
+                let at = self.table.find(&id);
+                if let Some(at) = at {
+                    self.stop(at).await;
+                    if self.is_dynamic
+                        || self.table.get(at).is_some_and(|entry| entry.child.restart == Restart::Temporary)
+                    {
+                        drop(self.table.remove(at));
+                    }
+                }
+                reply.send(at.is_some());
+            }
+            Order::Restart(id, reply) => reply.send(self.start_again(&id).await),
+            Order::Delete(id, reply) => {
+                let at = self.table.find(&id).filter(|&at| !self.is_running(at));
+                drop(at.and_then(|at| self.table.remove(at)));
+                reply.send(at.is_some());
+            }
+            Order::Get(id, reply) => {
+                let at = self.table.find(&id);
+                // It has ended, and the word of that is on its way: a new one is what is asked for.
+                let dead = at.and_then(|at| {
+                    let entry = self.table.get(at)?;
+                    (!entry.running.as_ref()?.pid.is_alive()).then_some((at, entry.generation))
+                });
+                if let Some((at, generation)) = dead
+                    && let Some(reason) = self.down_of(at, generation, None).await
+                    && self.ended(at, generation, reason).await.is_err()
+                {
+                    self.stop_all().await;
+                    return Some(Reason::Shutdown);
+                }
+                let started = at.and_then(|at| self.table.get(at)?.running.as_ref());
+                reply.send(started.map(|started| started.address.clone()));
+            }
+            Order::Which(reply) => reply.send(self.table.entries().map(ChildInfo::of).collect()),
+            Order::StopAll(reply) => {
+                let report = self.stop_all().await;
+                reply.send(report);
+                return Some(Reason::Shutdown);
+            }
+        }
+        None
+    }
+
+    fn is_running(&mut self, at: usize) -> bool {
+        self.table.get(at).is_some_and(|entry| entry.running.is_some())
+    }
+
+    /// Adds a child and starts it.
+    async fn add(&mut self, child: Child) -> Result<Pid, StartError> {
+        if let Some(at) = self.table.find(&child.id) {
+            let pid = self.table.get(at).and_then(|entry| Some(entry.running.as_ref()?.pid.clone()));
+            return Err(StartError::Duplicate(child.id, pid));
+        }
+        if self.table.len() >= self.max_children {
+            return Err(StartError::TooMany(self.max_children));
+        }
+        let id = child.id.clone();
+        let at = self.table.insert(child, self.is_dynamic);
+        self.start(at).await.map_err(|reason| {
+            drop(self.table.remove(at));
+            StartError::Failed { child: id, reason }
+        })
+    }
+
+    /// Starts a child that was stopped.
+    async fn start_again(&mut self, id: &Arc<str>) -> Result<Pid, StartError> {
+        let failed = |reason| StartError::Failed { child: id.clone(), reason };
+        let at = self.table.find(id).ok_or_else(|| failed(Reason::NoProcess))?;
+        if let Some(started) = self.table.get(at).and_then(|entry| entry.running.as_ref()) {
+            return Err(StartError::Duplicate(id.clone(), Some(started.pid.clone())));
+        }
+        self.start(at).await.map_err(failed)
+    }
+
+    /// Starts an incarnation, and watches for its end.
+    async fn start(&mut self, at: usize) -> Result<Pid, Reason> {
+        let entry = self.table.get(at).ok_or(Reason::NoProcess)?;
+        let started = entry.child.start().await?;
+        entry.generation += 1;
+        let (pid, generation) = (started.pid.clone(), entry.generation);
+        entry.running = Some(started);
+        let me = self.mail.address();
+        monitor_by(&pid, None, move |down| me.force(Order::Down(at, generation, down.reason)));
+        Ok(pid)
+    }
+
+    /// An incarnation has ended: what is to be started anew is.
+    async fn ended(&mut self, at: usize, generation: u64, reason: Reason) -> Result<(), TooMany> {
+        let Some(entry) = self.table.get(at).filter(|entry| entry.generation == generation) else { return Ok(()) };
+        if entry.running.take().is_none() {
+            return Ok(());
+        }
+        if let Reason::Panic(text) = &reason {
+            user_code::report(&format!("child '{}' of a supervisor panicked: {text}", entry.child.id));
+        }
+        let wants = match entry.child.restart {
+            Restart::Permanent => true,
+            Restart::Transient => !reason.is_expected(),
+            Restart::Temporary => {
+                drop(self.table.remove(at));
+                return Ok(());
+            }
+        };
+        entry.last = Some(reason);
+        if !wants {
+            if self.is_dynamic {
+                drop(self.table.remove(at));
+            }
+            return Ok(());
+        }
+        self.count()?;
+        let others = match self.strategy {
+            Strategy::OneForOne => return self.restart(at).await,
+            Strategy::OneForAll => self.table.from(0),
+            Strategy::RestForOne => self.table.from(at),
+        };
+        let mut was_running = vec![at];
+        for &other in others.iter().rev() {
+            if self.is_running(other) {
+                was_running.push(other);
+                self.stop(other).await;
+            }
+        }
+        was_running.sort_unstable();
+        for at in was_running {
+            let is_temporary = self.table.get(at).is_none_or(|entry| entry.child.restart == Restart::Temporary);
+            if is_temporary { drop(self.table.remove(at)) } else { self.restart(at).await? }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), TooMany> {
+        if self.intensity.count(time::now()) { Ok(()) } else { Err(TooMany) }
+    }
+
+    /// Starts a child anew. A start that fails is one more restart, at once.
+    async fn restart(&mut self, at: usize) -> Result<(), TooMany> {
+        loop {
+            let Some(entry) = self.table.get(at) else { return Ok(()) };
+            entry.restarts += 1;
+            match self.start(at).await {
+                Ok(_) => return Ok(()),
+                Err(reason) => {
+                    if let Some(entry) = self.table.get(at) {
+                        entry.last = Some(reason);
+                    }
+                    self.count()?;
+                    // (Others go first: a start that fails at once, with a high intensity.)
+                    myriad_core::time::sleep_async(std::time::Duration::ZERO).await;
+                }
+            }
+        }
+    }
+
+    /// Stops a child, and waits until it has ended. True: it had to be killed for that.
+    async fn stop(&mut self, at: usize) -> bool {
+        let Some(entry) = self.table.get(at) else { return false };
+        let Some(started) = entry.running.take() else { return false };
+        let (generation, limit) = (entry.generation, entry.child.shutdown);
+        let deadline = match limit {
+            ShutdownLimit::After(limit) => {
+                exit(&started.pid, Reason::Shutdown);
+                Some(time::now() + limit)
+            }
+            ShutdownLimit::Never => {
+                exit(&started.pid, Reason::Shutdown);
+                None
+            }
+            ShutdownLimit::Brutal => {
+                kill(&started.pid);
+                None
+            }
+        };
+        let mut told = self.down_of(at, generation, deadline).await;
+        let late = told.is_none();
+        if late {
+            kill(&started.pid);
+            told = self.down_of(at, generation, None).await;
+        }
+        if let Some(entry) = self.table.get(at) {
+            entry.last = told;
+        }
+        late
+    }
+
+    /// Waits for the end of this incarnation. `None`: not until then.
+    async fn down_of(&mut self, at: usize, generation: u64, deadline: Option<time::Instant>) -> Option<Reason> {
+        let is_it = |order: &Order| matches!(order, Order::Down(a, g, _) if (*a, *g) == (at, generation)).then_some(());
+        match self.mail.select_async(None, deadline, is_it).await? {
+            (Order::Down(_, _, reason), ()) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Stops all: the last one first, or, of a dynamic supervisor, all at once.
+    async fn stop_all(&mut self) -> StopReport {
+        let mut report = StopReport::default();
+        if self.is_dynamic {
+            // Told before the first is waited for; each is waited for in its turn below.
+            let all = self.table.entries().filter_map(|entry| Some((entry.running.as_ref()?, entry.child.shutdown)));
+            all.for_each(|(started, limit)| match limit {
+                ShutdownLimit::Brutal => kill(&started.pid),
+                _ => exit(&started.pid, Reason::Shutdown),
+            });
+        }
+        for at in self.table.from(0).into_iter().rev() {
+            if self.is_running(at) {
+                report.stopped += 1;
+                if self.stop(at).await
+                    && let Some(entry) = self.table.get(at)
+                {
+                    report.killed.push(entry.child.id.clone());
+                }
+            }
+        }
+        report
+    }
+}

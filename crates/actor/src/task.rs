@@ -1,0 +1,319 @@
+//! Actors that are functions: a closure or a future, with a mailbox.
+
+use crate::address::Address;
+use crate::cell::{Cell, Gate, OnFull, pid_of};
+use crate::frame;
+use crate::life::Life;
+use crate::link::{NoProcess, link};
+use crate::mailbox::Mailbox;
+use crate::monitor::{Monitor, monitor};
+use crate::pid::{AsPid, Pid};
+use crate::reason::{Ending, Reason};
+use myriad_core::engine::running::UnderWay;
+use myriad_core::engine::unwind::{Payload, discard, drop_quietly, end_cancellation, is_cancellation};
+use myriad_core::engine::user_code;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Starts an actor that is a closure, and returns its address.
+///
+/// The closure may block; waiting, it costs a stack ([`spawn_async`] does not). What it returns is
+/// the reason of its end: nothing and `Ok(())` are [`Reason::Normal`]. A panic is
+/// [`Reason::Panic`]; the actor ends, its partners are told, and if there are none it is reported
+/// as that of a detached task.
+///
+/// # Blocking
+/// Never.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Mailbox, Reply};
+/// enum Message { Add(u64), Total(Reply<u64>), Stop }
+///
+/// let sum = actor::spawn(|mut mail: Mailbox<Message>| {
+///     let mut total = 0;
+///     loop {
+///         match mail.receive() {
+///             Message::Add(n) => total += n,
+///             Message::Total(reply) => reply.send(total),
+///             Message::Stop => return,
+///         }
+///     }
+/// });
+/// sum.cast(Message::Add(1));
+/// sum.send(Message::Add(2)).unwrap();
+/// assert_eq!(sum.call(Message::Total), Ok(3));
+/// sum.cast(Message::Stop);
+/// ```
+#[track_caller]
+pub fn spawn<M, F, E>(body: F) -> Address<M>
+where
+    M: Send + 'static,
+    F: FnOnce(Mailbox<M>) -> E + Send + 'static,
+    E: Ending,
+{
+    Builder::new().spawn(body)
+}
+
+/// Starts an actor that is a future: some hundred bytes while it waits, and no stack.
+///
+/// As [`spawn`] otherwise.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Mailbox};
+/// let (first, last) = myriad::channel::unbounded();
+/// let mut next = actor::spawn_async(async move |mut mail: Mailbox<u64>| first.send(mail.receive_async().await));
+/// for _ in 0..1000 {
+///     let to = next;
+///     next = actor::spawn_async(async move |mut mail: Mailbox<u64>| to.cast(mail.receive_async().await + 1));
+/// }
+/// next.cast(0);
+/// assert_eq!(last.recv(), Ok(1000));
+/// ```
+#[track_caller]
+pub fn spawn_async<M, F, Fut>(body: F) -> Address<M>
+where
+    M: Send + 'static,
+    F: FnOnce(Mailbox<M>) -> Fut + Send + 'static,
+    Fut: Future<Output: Ending> + Send + 'static,
+{
+    Builder::new().spawn_async(body)
+}
+
+/// How an actor is started: its mailbox, and what is to hold before its first turn.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{Builder, Mailbox, OnFull};
+/// let slow = Builder::new().mailbox(1, OnFull::Refuse).spawn(|_: Mailbox<u8>| {
+///     myriad::time::sleep(std::time::Duration::from_secs(3600));
+/// });
+/// slow.send(1).unwrap();
+/// assert!(slow.send(2).is_err());
+/// myriad::actor::kill(&slow);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until it spawns"]
+pub struct Builder {
+    limit: Option<(usize, OnFull)>,
+    link: Option<Pid>,
+}
+
+impl Builder {
+    /// An unbounded mailbox, and no link.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Room for so many messages, and what a send does without room. Messages that a selective
+    /// receive has put off count. What the runtime of actors sends (exits, downs, timers) comes in
+    /// always.
+    ///
+    /// # Panics
+    /// If the limit is 0.
+    pub fn mailbox(mut self, limit: usize, on_full: OnFull) -> Builder {
+        assert!(limit > 0, "a mailbox needs room for a message: give it a limit of 1 or more");
+        self.limit = Some((limit, on_full));
+        self
+    }
+
+    /// Linked to this actor from its first turn on. If that has ended, the new one ends before its
+    /// first turn, with [`Reason::NoProcess`].
+    pub fn link(mut self, to: &impl AsPid) -> Builder {
+        self.link = Some(to.pid());
+        self
+    }
+
+    pub(crate) fn gate(&self) -> Option<Gate> {
+        self.limit.map(|(limit, on_full)| Gate::new(limit, on_full))
+    }
+
+    /// What is to hold before the first turn.
+    pub(crate) fn prepare(&self, pid: impl Fn() -> Pid) {
+        if let Some(partner) = &self.link
+            && let Err(NoProcess) = link(&pid(), partner)
+        {
+            Life::ask(&pid(), Reason::NoProcess);
+        }
+    }
+
+    fn cell<M: Send + 'static>(&self, spawned_at: &'static Location<'static>) -> Arc<Cell<M>> {
+        let cell = Arc::new(Cell::new(Life::new(spawned_at), false, self.gate()));
+        self.prepare(|| pid_of(&cell));
+        cell
+    }
+
+    /// Starts an actor that is a closure: see [`spawn`].
+    #[track_caller]
+    pub fn spawn<M, F, E>(self, body: F) -> Address<M>
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
+        E: Ending,
+    {
+        let cell = self.cell(Location::caller());
+        let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
+        drop(myriad_core::spawn(move || actor.run()));
+        Address(cell)
+    }
+
+    /// Starts an actor that is a future: see [`spawn_async`].
+    #[track_caller]
+    pub fn spawn_async<M, F, Fut>(self, body: F) -> Address<M>
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> Fut + Send + 'static,
+        Fut: Future<Output: Ending> + Send + 'static,
+    {
+        let cell = self.cell(Location::caller());
+        let future = body(Mailbox::new(cell.clone()));
+        drop(myriad_core::spawn_async(ActorFuture {
+            future: ManuallyDrop::new(future),
+            cell: cell.clone(),
+            begun: false,
+        }));
+        Address(cell)
+    }
+
+    /// Starts an actor that is a closure, with a monitor that was there before its first turn.
+    #[track_caller]
+    pub fn spawn_monitor<M, F, E>(self, body: F) -> (Address<M>, Monitor)
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
+        E: Ending,
+    {
+        let cell = self.cell(Location::caller());
+        let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
+        let monitor = monitor(&pid_of(&cell));
+        drop(myriad_core::spawn(move || actor.run()));
+        (Address(cell), monitor)
+    }
+}
+
+/// Why a turn has ended that did not return.
+pub(crate) fn reason_of(mut payload: Payload) -> Reason {
+    let reason = if is_cancellation(&payload) { Reason::Cancelled } else { Reason::of_panic(&*payload) };
+    end_cancellation(&mut payload);
+    discard(payload);
+    reason
+}
+
+/// The whole exit protocol, of an actor whose state was dropped. Cancellations are kept off: the
+/// task is cancelled for good, if it was, and this is no part of what was to end.
+fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutOff) {
+    let all = || {
+        let reason = cell.life.settle(why);
+        if !put_off.is_empty() {
+            drop_quietly(put_off);
+        }
+        cell.end(&pid_of(cell), &reason);
+    };
+    if let Err(payload) = user_code::call(all) {
+        discard(payload);
+    }
+}
+
+/// A closure, from its spawn to its end: whoever drops it without a turn ends the actor.
+struct Actor<M: Send + 'static, F> {
+    body: ManuallyDrop<F>,
+    cell: Arc<Cell<M>>,
+}
+
+impl<M: Send + 'static, F> Actor<M, F> {
+    fn run<E: Ending>(self)
+    where
+        F: FnOnce(Mailbox<M>) -> E,
+    {
+        let task = UnderWay::here();
+        // SAFETY: this task was spawned for it, and closes the inbox before it ends.
+        if unsafe { !self.cell.inbox.consume(Some(task)) } {
+            return; // `drop`
+        }
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: both are taken once: `this` is neither dropped nor used afterwards.
+        let (body, cell) = unsafe { (ManuallyDrop::take(&mut this.body), std::ptr::read(&raw const this.cell)) };
+        let mail = Mailbox::new(cell.clone());
+        let turn = || user_code::body(|| body(mail).reason());
+        let (result, put_off) = frame::enter(&*cell, task, turn);
+        end(&cell, result.unwrap_or_else(reason_of), put_off);
+    }
+}
+
+impl<M: Send + 'static, F> Drop for Actor<M, F> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here; `run` forgets the whole.
+        let body = unsafe { ManuallyDrop::take(&mut self.body) };
+        drop_quietly(body);
+        end(&self.cell, Reason::Cancelled, Vec::new());
+    }
+}
+
+/// A future, from its spawn to its end: whoever drops it before that ends the actor.
+struct ActorFuture<M: Send + 'static, Fut> {
+    future: ManuallyDrop<Fut>,
+    cell: Arc<Cell<M>>,
+    begun: bool,
+}
+
+impl<M: Send + 'static, Fut: Future<Output: Ending>> ActorFuture<M, Fut> {
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self) -> bool {
+        self.begun = true;
+        // SAFETY: this task was spawned for it, and closes the inbox before it ends.
+        unsafe { self.cell.inbox.consume(Some(UnderWay::here())) }
+    }
+}
+
+impl<M: Send + 'static, Fut: Future<Output: Ending>> Future for ActorFuture<M, Fut> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: the future is not moved; it is dropped where it is, once: `cell` of a life that
+        // is over is `Dead`, and `drop` looks.
+        let this = unsafe { self.get_unchecked_mut() };
+        if !this.begun && !this.begin() {
+            return Poll::Ready(()); // `drop`
+        }
+        // SAFETY: pinned as the whole is.
+        let future = unsafe { Pin::new_unchecked(&mut *this.future) };
+        let turn = || user_code::body(|| future.poll(cx).map(Ending::reason));
+        let (result, put_off) = frame::enter(&*this.cell, UnderWay::here(), turn);
+        match result {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(reason)) => {
+                this.finish(reason, put_off);
+                Poll::Ready(())
+            }
+            Err(payload) => {
+                this.finish(reason_of(payload), put_off);
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl<M: Send + 'static, Fut> ActorFuture<M, Fut> {
+    fn finish(&mut self, why: Reason, put_off: frame::PutOff) {
+        if self.cell.inbox.is_closed() {
+            return;
+        }
+        // SAFETY: dropped here, once: a second time the inbox is closed. It is not moved.
+        let dropped = user_code::call(|| unsafe { ManuallyDrop::drop(&mut self.future) });
+        _ = dropped.map_err(discard);
+        end(&self.cell, why, put_off);
+    }
+}
+
+impl<M: Send + 'static, Fut> Drop for ActorFuture<M, Fut> {
+    fn drop(&mut self) {
+        self.finish(Reason::Cancelled, Vec::new());
+    }
+}

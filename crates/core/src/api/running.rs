@@ -1,0 +1,64 @@
+//! The task that is under way here, for who has to know it again, or to cancel it while it runs on.
+
+use crate::record::header::Header;
+use crate::record::task::TaskRef;
+use crate::sched::cancel::request;
+use crate::sched::pool::Handle;
+use crate::sched::{borrower, worker};
+
+/// A task that was under way where this was made. A copy of an address: it keeps nothing alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnderWay(*mut Header);
+
+// SAFETY: an address, followed only in `mark`, whose caller vouches for the task.
+unsafe impl Send for UnderWay {}
+// SAFETY: nothing can be done with `&UnderWay` but to copy it.
+unsafe impl Sync for UnderWay {}
+
+impl UnderWay {
+    /// What runs here: the task, or what runs on top of it with a record of its own (the second
+    /// closure of a `join`). On a thread that no task has, something that is equal there only.
+    #[inline(always)]
+    pub fn here() -> UnderWay {
+        UnderWay(match worker::current() {
+            Some(w) => w.running_record().cast_mut(),
+            None => borrower::me(),
+        })
+    }
+
+    /// Marks the task as cancelled, for good. `None` if it was marked before. Takes no lock, and
+    /// wakes nobody: that is for [`ToTell::tell`].
+    ///
+    /// # Safety
+    /// The task has a record of its own, on a worker (it is what was spawned), and does not end
+    /// before this returns.
+    pub unsafe fn mark(self) -> Option<ToTell> {
+        // SAFETY: the record is the task's, which has not ended (this function's contract).
+        request::mark(unsafe { TaskRef::from_raw(self.0) }).map(ToTell)
+    }
+}
+
+/// May a piece of this pool's work be called right here, on top of what runs? Only on a worker of
+/// that pool, with stack enough, and not while a panic unwinds: the rule by which a join calls its
+/// task in place.
+#[inline]
+pub fn has_room(pool: Handle) -> bool {
+    worker::current().is_some_and(|w| pool.has(&w) && w.has_room()) && !std::thread::panicking()
+}
+
+/// A task that was marked, and is to be told.
+#[must_use = "the task may be blocked, and does not look at its mark by itself"]
+pub struct ToTell(request::Marked);
+
+impl ToTell {
+    /// Makes the task look at its mark, wherever it is; also if it has ended meanwhile.
+    pub fn tell(self) {
+        self.0.tell();
+    }
+}
+
+impl std::fmt::Debug for ToTell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToTell").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,444 @@
+//! An inbox: a queue with many senders and one consumer, for the crates of the house. Not for
+//! programs: it may change at any time.
+//!
+//! Who consumes is one of two. A *waiting* consumer calls [`receive`](Inbox::receive), or one of
+//! its endings, and is handed the message where it waits. A *started* consumer is no task while
+//! there is nothing to do: the inbox is *idle* then, and the sender of the next message gets the
+//! message back as [`Pushed::Start`], with the duty to start a consumer, who takes what comes
+//! meanwhile until [`pop_or_idle`](Inbox::pop_or_idle) finds nothing.
+//!
+//! **Invariants**, whenever the lock is free. If somebody waits, the queue is empty. If the inbox
+//! is idle, the queue is empty and nobody consumes. Closed: nothing is queued, and nothing waits.
+//! The lock is biased, as that of a channel: no user code runs under it.
+//!
+//! **Why not a channel.** A channel has no idle consumer whom a send starts under the lock of the
+//! send, cannot take a message of the runtime's beyond its limit, and has 64 bytes more, for
+//! selects, peeking and ends that are counted.
+//!
+//! Tests: `crates/sync/tests/loom/inbox.rs`; `crates/myriad/tests/actors`.
+
+use crate::channel::ring::{Messages, Ring};
+use crate::entry::{CLOSED, DONE, Entry, LINKED, List};
+use crate::guarded::Guarded;
+use crate::limit::Limited;
+use crate::lock::op::{self, Op, Waiting};
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::running::UnderWay;
+use myriad_core::engine::unwind;
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
+use myriad_core::time::Instant;
+use std::fmt;
+use std::future::Future;
+use std::mem::{self, ManuallyDrop};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+/// See the module's header.
+pub struct Inbox<T>(Guarded<State<T>>);
+
+struct State<T> {
+    waiting: List<T>,
+    /// The task that consumes now, if it has said so.
+    consumer: Option<UnderWay>,
+    is_closed: bool,
+    is_idle: bool,
+    /// The consumer is to end.
+    is_interrupted: bool,
+    queue: Ring<T>,
+}
+
+const _: () = crate::values::no_drop_glue::<State<String>>();
+
+/// What became of a message.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Pushed<T> {
+    /// The consumer has it, or will find it.
+    Done,
+    /// Nobody consumed. From now on the caller's consumer does, with this message first.
+    Start(T),
+    /// Closed.
+    Closed(T),
+}
+
+/// What a consumer finds.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Popped<T> {
+    /// The oldest message.
+    Message(T),
+    /// Nothing: the inbox is idle, and not the caller's any more.
+    Idle,
+    /// The consumer is to end.
+    Interrupted,
+}
+
+enum Under {
+    Handed(Waiter),
+    Queued,
+    Start,
+    Closed,
+}
+
+impl<T> Inbox<T> {
+    /// An open inbox without messages; idle if its consumer is one that is started.
+    pub fn new(is_idle: bool) -> Inbox<T> {
+        Inbox(Guarded::new(State {
+            waiting: List::new(),
+            consumer: None,
+            is_closed: false,
+            is_idle,
+            is_interrupted: false,
+            queue: Ring::new(),
+        }))
+    }
+
+    /// Puts a message in, behind all others. Never waits (but for its turn, as one operation).
+    #[inline]
+    pub fn push(&self, message: T) -> Pushed<T> {
+        let caller = Caller::get();
+        caller.spend();
+        self.put(caller, message, false)
+    }
+
+    #[inline(always)]
+    fn put(&self, caller: Caller, message: T, in_front: bool) -> Pushed<T> {
+        let message = ManuallyDrop::new(message);
+        let under = self.0.locked(caller, |state| {
+            if state.is_closed {
+                return Under::Closed;
+            }
+            // SAFETY: the lock is held. The entry that is claimed is live until it is ended, its
+            // slot is empty, and the message is moved once: into it, or into the queue.
+            unsafe {
+                if let Some((entry, waiter)) = state.waiting.claim_first() {
+                    (*entry).put(&raw const *message);
+                    Entry::end(entry, DONE);
+                    return Under::Handed(waiter);
+                }
+                if mem::take(&mut state.is_idle) {
+                    return Under::Start;
+                }
+                if in_front {
+                    state.queue.push_front(&raw const *message)
+                } else {
+                    state.queue.push(&raw const *message)
+                }
+            }
+            Under::Queued
+        });
+        match under {
+            Under::Queued => Pushed::Done,
+            Under::Handed(waiter) => {
+                // SAFETY: the waiter was claimed under the lock, and is woken once.
+                unsafe { caller.wake_next(waiter) };
+                Pushed::Done
+            }
+            Under::Start => Pushed::Start(ManuallyDrop::into_inner(message)),
+            Under::Closed => Pushed::Closed(ManuallyDrop::into_inner(message)),
+        }
+    }
+
+    /// Puts a message back before all others. `Err`: the inbox is closed.
+    ///
+    /// # Errors
+    /// The message comes back.
+    pub fn put_back(&self, message: T) -> Result<(), T> {
+        match self.put(Caller::get(), message, true) {
+            Pushed::Closed(message) => Err(message),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the oldest message out.
+    #[inline]
+    pub fn pop(&self) -> Option<T> {
+        self.0.locked(Caller::get(), State::pop)
+    }
+
+    /// Takes the oldest message out. If there is none, the inbox is idle from now on, and the
+    /// caller consumes no longer.
+    #[inline]
+    pub fn pop_or_idle(&self) -> Popped<T> {
+        self.0.locked(Caller::get(), |state| {
+            if state.is_interrupted && !on("inbox-interrupt-unseen") {
+                return Popped::Interrupted;
+            }
+            match state.pop() {
+                Some(message) => Popped::Message(message),
+                None => {
+                    state.consumer = None;
+                    state.is_idle = !state.is_closed && !on("inbox-idle-late");
+                    Popped::Idle
+                }
+            }
+        })
+    }
+
+    /// If the inbox is idle the caller consumes from now on.
+    #[inline]
+    pub fn begin(&self) -> bool {
+        self.0.locked(Caller::get(), |state| !state.is_interrupted && mem::take(&mut state.is_idle))
+    }
+
+    /// The calling task consumes, and may be cancelled by an [interrupt](Self::interrupt) from now
+    /// on, until the inbox is idle or closed. False: it was interrupted already.
+    ///
+    /// # Safety
+    /// It was spawned, and does not end before the inbox is idle, closed, or has another consumer.
+    #[inline]
+    pub unsafe fn consume(&self, task: Option<UnderWay>) -> bool {
+        self.0.locked(Caller::get(), |state| {
+            state.consumer = task;
+            !state.is_interrupted
+        })
+    }
+
+    /// The consumer is to end: it finds that out when it is done with its message; a task that has
+    /// said who it is, is cancelled. True: the inbox was idle, and the caller consumes from now on,
+    /// to end it.
+    pub fn interrupt(&self) -> bool {
+        let (was_idle, marked) = self.0.locked(Caller::get(), |state| {
+            state.is_interrupted = true;
+            // SAFETY: a task that consumes has not ended (the promise of `consume`), and does not
+            // before it is out of this state, which takes the lock.
+            let marked = state.consumer.and_then(|task| unsafe { task.mark() });
+            (mem::take(&mut state.is_idle), marked)
+        });
+        if let Some(marked) = marked {
+            marked.tell();
+        }
+        was_idle
+    }
+
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        self.0.locked(Caller::get(), |state| state.queue.len())
+    }
+
+    /// Does none wait?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Was it closed?
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.0.locked(Caller::get(), |state| state.is_closed)
+    }
+
+    /// Closes it: nothing is put in any more. What is left comes back, to be dropped where that may
+    /// be.
+    pub fn close(&self) -> Left<T> {
+        let caller = Caller::get();
+        let (queue, waiter) = self.0.locked(caller, |state| {
+            state.is_closed = true;
+            state.is_idle = false;
+            state.consumer = None;
+            // SAFETY: the lock is held; the entry that is claimed is live until it is ended.
+            let waiter = unsafe {
+                state.waiting.claim_first().map(|(entry, waiter)| {
+                    Entry::end(entry, CLOSED);
+                    waiter
+                })
+            };
+            (mem::replace(&mut state.queue, Ring::new()), waiter)
+        });
+        if let Some(waiter) = waiter {
+            // SAFETY: the waiter was claimed under the lock, and is woken once.
+            unsafe { caller.wake(waiter) };
+        }
+        Left(Messages(queue))
+    }
+
+    /// Waits for a message. `None`: the inbox is closed, or the deadline is over.
+    ///
+    /// # Cancellation
+    /// The caller unwinds, and no message is lost.
+    #[track_caller]
+    #[inline]
+    pub fn receive(&self, deadline: Option<Instant>) -> Option<T> {
+        Caller::get().spend();
+        let found = self.0.locked(Caller::get(), State::pop);
+        if found.is_some() {
+            return found;
+        }
+        let mut receive = Receive::new(self);
+        op::wait(&mut receive, deadline);
+        receive.got.take()
+    }
+
+    /// The same as a future.
+    pub fn receive_async(&self) -> ReceiveFuture<'_, T> {
+        ReceiveFuture(Waiting::new(Receive::new(self)))
+    }
+
+    /// The same with a deadline.
+    pub async fn receive_until(&self, deadline: Instant) -> Option<T> {
+        let mut waiting = pin!(Waiting::new(Receive::new(self)));
+        if Limited::new(waiting.as_mut(), deadline).await { take(waiting) } else { None }
+    }
+}
+
+/// The message of a receive that is done. `None`: the inbox was closed.
+#[inline(always)]
+fn take<T>(waiting: Pin<&mut Waiting<Receive<'_, T>>>) -> Option<T> {
+    // SAFETY: nothing is moved but the message. If `start` has not ended the wait, a partner has,
+    // with `DONE`: the slot is full, and the entry is ours again.
+    unsafe {
+        let waiting = waiting.get_unchecked_mut();
+        let slot = waiting.slot();
+        let receive = waiting.op_mut();
+        if receive.is_over { receive.got.take() } else { Some(slot.read()) }
+    }
+}
+
+impl<T> State<T> {
+    #[inline(always)]
+    fn pop(&mut self) -> Option<T> {
+        // SAFETY: the ring holds a message.
+        (self.queue.len() > 0).then(|| unsafe { self.queue.pop_value() })
+    }
+}
+
+impl<T> Drop for Inbox<T> {
+    fn drop(&mut self) {
+        drop(Messages(self.0.with_own(|state| mem::replace(&mut state.queue, Ring::new()))));
+    }
+}
+
+impl<T> fmt::Debug for Inbox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// What was in an inbox when that was closed. All of it is dropped with this, in order; the first
+/// panic of a destructor goes on to whoever drops this.
+#[derive(Debug)]
+#[must_use]
+pub struct Left<T>(Messages<T>);
+
+impl<T> Left<T> {
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.0.0.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One receive.
+struct Receive<'a, T> {
+    inbox: &'a Inbox<T>,
+    got: Option<T>,
+    /// It was ended by `start`, not by a partner.
+    is_over: bool,
+}
+
+impl<'a, T> Receive<'a, T> {
+    fn new(inbox: &'a Inbox<T>) -> Self {
+        Receive { inbox, got: None, is_over: false }
+    }
+}
+
+// SAFETY: entries are linked and taken out under the lock, in one list; `inbox` stays the same.
+// Nothing that `start` does once it has linked an entry runs user code or unwinds.
+unsafe impl<T> Op for Receive<'_, T> {
+    type Slot = T;
+    const REASON: WaitReason = WaitReason::Recv;
+
+    #[inline(always)]
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self.inbox).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
+        let (over, got) = self.inbox.0.locked(caller, |state| {
+            let got = state.pop();
+            if got.is_some() || state.is_closed {
+                return (true, got);
+            }
+            if let Some(waiter) = waiter.take() {
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
+                unsafe { state.waiting.push(entry, waiter) };
+            }
+            (false, None)
+        });
+        if over {
+            (self.got, self.is_over) = (got, true);
+        }
+        over
+    }
+
+    #[inline(always)]
+    unsafe fn ended(&mut self, slot: *mut T) {
+        // SAFETY: ended with `DONE`, so the slot is full and ours (this method's contract).
+        self.got = Some(unsafe { slot.read() });
+    }
+
+    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
+        // SAFETY: `entry` was linked by `start` (this method's contract), in the list of this
+        // inbox, whose lock is held.
+        self.inbox.0.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
+    }
+
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<T>) -> u8 {
+        let (outcome, waiter) = self.inbox.0.locked(caller, |state| {
+            // SAFETY: `entry` was linked by `start` (this method's contract), in this list; the
+            // lock is held.
+            unsafe {
+                let outcome = (*entry).state();
+                let waiter = (outcome == LINKED).then(|| state.waiting.remove(entry));
+                (*entry).reset();
+                (outcome, waiter)
+            }
+        });
+        drop(InHand::new(waiter));
+        outcome
+    }
+
+    unsafe fn undo(&mut self, outcome: u8, slot: *mut T) -> bool {
+        if outcome == DONE && !on("inbox-not-put-back") {
+            // SAFETY: withdrawn with `DONE`, so the slot is full and ours (this method's contract).
+            let message = unsafe { slot.read() };
+            if let Err(message) = self.inbox.put_back(message) {
+                unwind::drop_quietly(message);
+            }
+        }
+        false
+    }
+}
+
+/// A future of the next message: see [`Inbox::receive_async`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct ReceiveFuture<'a, T>(Waiting<Receive<'a, T>>);
+
+impl<T> Future for ReceiveFuture<'_, T> {
+    type Output = Option<T>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        // SAFETY: the field is pinned as the whole is.
+        let mut waiting = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
+        if waiting.is_idle()
+            && let Some(mut state) = waiting.op().inbox.0.poll_lock()
+            && let Some(message) = state.pop()
+        {
+            return Poll::Ready(Some(message));
+        }
+        ready!(waiting.as_mut().poll(cx));
+        Poll::Ready(take(waiting))
+    }
+}
+
+impl<T> fmt::Debug for ReceiveFuture<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveFuture").finish_non_exhaustive()
+    }
+}
