@@ -151,16 +151,13 @@ fn activity(dump: &Dump, group: &AlikeTasks<'_>, numbers: &HashMap<usize, usize>
     let (task, many) = (group.first, group.tasks > 1);
     let mut text = if many { many_do(task) } else { doing(task) };
     if let (Some(reason), true) = (task.reason, task.object != 0) {
-        let number = numbers.get(&task.object);
-        _ = match dump.joined_by(task).filter(|_| group.one_object) {
-            Some(joined) => write!(text, ": {}", describe(joined)),
-            None if group.one_object
-                && let Some(number) = number =>
-            {
-                write!(text, ", {} {number}", noun(reason))
-            }
-            None if many && group.one_object => write!(text, ", all of one {}", noun(reason)),
-            None => Ok(()),
+        let joined = dump.joined_by(task).filter(|_| group.one_object);
+        let number = numbers.get(&task.object).filter(|_| group.one_object);
+        _ = match (joined, number) {
+            (Some(joined), _) => write!(text, ": {}", describe(joined)),
+            (None, Some(number)) => write!(text, ", {} {number}", noun(reason)),
+            (None, None) if many && group.one_object => write!(text, ", all of one {}", noun(reason)),
+            (None, None) => Ok(()),
         };
     }
     if group.since >= 100 {
