@@ -74,7 +74,7 @@ pub use runtime::deadlock::{Deadlock, OnDeadlock};
 pub use runtime::dump::dump;
 pub use runtime::{
     Builder, CallMetrics, LatencyMetrics, Metrics, NoPool, PoolMetrics, Report, Runtime, State, Unfinished,
-    WorkerCounts, WorkerMetrics, WorkerState, metrics,
+    WorkerActivity, WorkerCounts, WorkerMetrics, metrics,
 };
 pub use sched::rescue::stuck::{OnStuck, Stuck};
 pub use sched::unhandled::Unhandled;

@@ -93,7 +93,7 @@ pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
     Blocking, Builder, CallMetrics, Deadlock, Errors, Handle, JoinError, JoinHandle, LatencyMetrics, Metrics, NoPool,
     OnDeadlock, OnStuck, Policy, PoolMetrics, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck, TryScope,
-    Unfinished, Unhandled, WaitReason, WorkerCounts, WorkerMetrics, WorkerState, block_on, blocking, blocking_async,
+    Unfinished, Unhandled, WaitReason, WorkerActivity, WorkerCounts, WorkerMetrics, block_on, blocking, blocking_async,
     compute, compute_async, join, metrics, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
     try_scope, yield_now,
 };

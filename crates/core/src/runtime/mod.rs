@@ -13,7 +13,7 @@ pub(crate) mod shutdown;
 pub(crate) use crate::sched::pool::Handle;
 pub use builder::Builder;
 pub use metrics::{
-    CallMetrics, LatencyMetrics, Metrics, PoolMetrics, WorkerCounts, WorkerMetrics, WorkerState, metrics,
+    CallMetrics, LatencyMetrics, Metrics, PoolMetrics, WorkerActivity, WorkerCounts, WorkerMetrics, metrics,
 };
 pub use pools::NoPool;
 pub use report::{Report, State, Unfinished};

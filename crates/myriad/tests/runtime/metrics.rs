@@ -3,7 +3,7 @@
 use crate::common::{assert_ok, case, compute_until, each, each_with, in_child, wait_until};
 use myriad::channel::{bounded, unbounded};
 use myriad::task::{Builder, Priority, dedicated};
-use myriad::{Handle, Metrics, Policy, Runtime, WorkerCounts, WorkerState, time};
+use myriad::{Handle, Metrics, Policy, Runtime, WorkerActivity, WorkerCounts, time};
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn block(rt: &Runtime, tasks: usize) -> (myriad::channel::Sender<()>, Vec<myriad
 }
 
 fn all_parked(metrics: &Metrics) -> bool {
-    metrics.workers_in(WorkerState::Parked) == metrics.workers().count()
+    metrics.workers_in(WorkerActivity::Parked) == metrics.workers().count()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_waits_for_a_worker_is_counted() {
             let seen = |metrics: &Metrics| {
                 let sum = metrics.sum();
                 (sum.ready, sum.blocked, sum.queued) == (10, 0, 50)
-                    && metrics.workers_in(WorkerState::Stuck) == 1
+                    && metrics.workers_in(WorkerActivity::Stuck) == 1
                     && metrics.pools[0].workers[0].counts == sum
             };
             while_computing(rt, first, seen);

@@ -177,7 +177,7 @@ fn a_hint_once_for_each_place() {
                 let stop = Arc::new(AtomicBool::new(false));
                 let stopped = stop.clone();
                 drop(quiet.spawn(move || compute_until(|| stopped.load(Relaxed))));
-                let is_stuck = |rt: &myriad::Runtime| rt.metrics().workers_in(myriad::WorkerState::Stuck) == 1;
+                let is_stuck = |rt: &myriad::Runtime| rt.metrics().workers_in(myriad::WorkerActivity::Stuck) == 1;
                 let rts = [mode.runtime(1), mode.runtime(1), mode.runtime(1)];
                 for (i, rt) in rts[..2].iter().enumerate() {
                     let stopped = stop.clone();

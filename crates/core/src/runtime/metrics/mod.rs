@@ -41,7 +41,7 @@ use std::time::Duration;
 /// rt.run(|| (0..100).map(|_| myriad::spawn(|| ())).for_each(|task| task.join().unwrap()));
 /// let after = rt.metrics();
 /// assert_eq!(after.sum().spawned - before.spawned, 100);
-/// assert_eq!(after.workers_in(myriad::WorkerState::Stuck), 0);
+/// assert_eq!(after.workers_in(myriad::WorkerActivity::Stuck), 0);
 /// println!("{after}");
 /// # std::io::Result::Ok(())
 /// ```
@@ -130,7 +130,7 @@ pub struct WorkerMetrics {
     /// One more than was asked for, for while others are stuck.
     pub is_spare: bool,
     /// What it does.
-    pub state: WorkerState,
+    pub state: WorkerActivity,
     /// Its tasks.
     pub counts: WorkerCounts,
 }
@@ -138,7 +138,7 @@ pub struct WorkerMetrics {
 /// What a worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum WorkerState {
+pub enum WorkerActivity {
     /// It runs a task.
     Busy,
     /// It has nothing to do, and looks for work.
@@ -257,10 +257,10 @@ impl WorkerMetrics {
     fn read(w: &'static Peer, is_spare: bool) -> WorkerMetrics {
         let sleeping = w.shared.remote.sleeping.word.load(Relaxed);
         let state = match () {
-            () if sleeping == ASLEEP || sleeping == RESTING => WorkerState::Parked,
-            () if w.shared.remote.stuck.load(Relaxed) => WorkerState::Stuck,
-            () if w.running.get() == CurrentTask::NOTHING => WorkerState::Searching,
-            () => WorkerState::Busy,
+            () if sleeping == ASLEEP || sleeping == RESTING => WorkerActivity::Parked,
+            () if w.shared.remote.stuck.load(Relaxed) => WorkerActivity::Stuck,
+            () if w.running.get() == CurrentTask::NOTHING => WorkerActivity::Searching,
+            () => WorkerActivity::Busy,
         };
         let (stacks, idle_stacks) = (usize::try_from(w.counted_stacks()).unwrap_or(0), w.idle_stacks());
         let (ready, resumed) = w.ready();
@@ -315,13 +315,13 @@ impl Metrics {
     }
 
     /// How many workers do this. The spares count, too.
-    pub fn workers_in(&self, state: WorkerState) -> usize {
+    pub fn workers_in(&self, state: WorkerActivity) -> usize {
         self.workers().filter(|w| w.state == state).count()
     }
 
     /// How many spares are on duty: workers beside those that were asked for.
     pub fn spares(&self) -> usize {
-        self.workers().filter(|w| w.is_spare && w.state != WorkerState::Parked).count()
+        self.workers().filter(|w| w.is_spare && w.state != WorkerActivity::Parked).count()
     }
 
     /// The sum over all workers.

@@ -1,6 +1,6 @@
 //! Metrics as Prometheus reads them: its text format, version 0.0.4.
 
-use super::{Metrics, PoolMetrics, WorkerCounts, WorkerMetrics, WorkerState};
+use super::{Metrics, PoolMetrics, WorkerActivity, WorkerCounts, WorkerMetrics};
 use std::fmt::{self, Display, Write};
 
 /// A family of samples of one worker: name, help, and the value.
@@ -23,7 +23,8 @@ const COUNTERS: [OfWorker<u64>; 5] = [
     ("myriad_worker_sleeps_total", "How often the worker has fallen asleep.", |c| c.sleeps),
 ];
 
-const STATES: [WorkerState; 4] = [WorkerState::Busy, WorkerState::Searching, WorkerState::Parked, WorkerState::Stuck];
+const STATES: [WorkerActivity; 4] =
+    [WorkerActivity::Busy, WorkerActivity::Searching, WorkerActivity::Parked, WorkerActivity::Stuck];
 
 /// A value of a label: backslashes, quotes and ends of lines are escaped.
 struct LabelValue<'a>(&'a str);
@@ -86,7 +87,7 @@ impl Metrics {
         }
         text.family("myriad_spares", "gauge", "Workers beside those asked for, on duty while others are stuck.");
         for pool in &self.pools {
-            let on_duty = |w: &&WorkerMetrics| w.is_spare && w.state != WorkerState::Parked;
+            let on_duty = |w: &&WorkerMetrics| w.is_spare && w.state != WorkerActivity::Parked;
             text.sample("myriad_spares", of_pool(pool), pool.workers.iter().filter(on_duty).count());
         }
         text.family("myriad_threads", "gauge", "Threads of workers.");
@@ -156,8 +157,8 @@ impl Metrics {
     }
 }
 
-impl WorkerState {
+impl WorkerActivity {
     fn label(self) -> &'static str {
-        if self == WorkerState::Searching { "searching" } else { self.word() }
+        if self == WorkerActivity::Searching { "searching" } else { self.word() }
     }
 }

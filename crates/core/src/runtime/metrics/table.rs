@@ -1,20 +1,20 @@
 //! Metrics as a table of 80 columns.
 
-use super::{CallMetrics, Metrics, PoolMetrics, WorkerCounts, WorkerState};
+use super::{CallMetrics, Metrics, PoolMetrics, WorkerActivity, WorkerCounts};
 use std::fmt::{self, Display};
 use std::time::Duration;
 
 /// Workers that have a line each; of more, only the sum.
 const MOST: usize = 16;
 
-impl WorkerState {
+impl WorkerActivity {
     /// Its word in texts.
     pub(super) fn word(self) -> &'static str {
         match self {
-            WorkerState::Busy => "busy",
-            WorkerState::Searching => "search",
-            WorkerState::Parked => "parked",
-            WorkerState::Stuck => "stuck",
+            WorkerActivity::Busy => "busy",
+            WorkerActivity::Searching => "search",
+            WorkerActivity::Parked => "parked",
+            WorkerActivity::Stuck => "stuck",
         }
     }
 }
@@ -104,7 +104,7 @@ impl Display for CallMetrics {
 impl Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [busy, searching, parked, stuck] =
-            [WorkerState::Busy, WorkerState::Searching, WorkerState::Parked, WorkerState::Stuck]
+            [WorkerActivity::Busy, WorkerActivity::Searching, WorkerActivity::Parked, WorkerActivity::Stuck]
                 .map(|state| self.workers_in(state));
         write!(f, "workers: {busy} busy, {searching} search, {parked} parked, {stuck} stuck; ")?;
         writeln!(f, "{} spares; {} task records", self.spares(), Short(self.records as u64))?;
@@ -119,7 +119,7 @@ impl Display for Metrics {
 
 #[cfg(all(test, not(loom)))]
 mod test {
-    use super::super::{LatencyMetrics, Metrics, WorkerMetrics, WorkerState};
+    use super::super::{LatencyMetrics, Metrics, WorkerActivity, WorkerMetrics};
     use super::{Duration, MOST, PoolMetrics, Short, WorkerCounts};
 
     #[test]
@@ -155,7 +155,7 @@ mod test {
             stolen: big,
             sleeps: big / 1000,
         };
-        let worker = |index| WorkerMetrics { index, is_spare: index > 2, state: WorkerState::Searching, counts };
+        let worker = |index| WorkerMetrics { index, is_spare: index > 2, state: WorkerActivity::Searching, counts };
         for workers in [1, 2, MOST, MOST + 1] {
             let pool = PoolMetrics {
                 name: "default".into(),
