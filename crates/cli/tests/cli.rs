@@ -14,6 +14,7 @@ fn tiny(p: &mut Params) {
         "fib" => (12, 0),
         "interactive" => (20, 0),
         "calls" => (10, 0),
+        "actor" => (10, 10),
         "pairs" | "hub" | "pipeline" | "alltoall" => (10, 5),
         "tree" => (8, 5),
         "psort" => (40_000, 0),
