@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::memory::Memory;
 use crate::params::Params;
 use crate::record::{Failure, Measured, Outcome};
-use crate::sample;
+use crate::{processor, sample};
 
 /// A system with actors.
 pub(super) trait System: 'static {
@@ -179,15 +179,15 @@ pub(super) async fn spawn<S: System>(actors: u64) -> Result<Duration, Failure> {
 /// `idle`: the memory, and the time of the spawns.
 pub(super) async fn idle<S: System>(actors: u64) -> Outcome {
     let tally = Arc::default();
-    let (before, begin) = (Memory::now(), Instant::now());
+    let (before, processors, begin) = (Memory::now(), processor::time(), Instant::now());
     let all: Vec<_> = (0..actors).map(|_| S::spawn(Node::new(None, &tally, Tells::Messages))).collect();
-    let time = begin.elapsed();
+    let (time, used) = (begin.elapsed(), processor::since(processors));
     all.iter().enumerate().for_each(|(i, actor)| S::add(actor, i as u64));
     let sum = tally.reach(actors).await;
     let bytes_per_task = Memory::growth(before, actors);
     stop_all::<S>(&all);
     Failure::check(sum, actors * (actors - 1) / 2)?;
-    Ok(Measured { bytes_per_task, ..Measured::once(actors, time) })
+    Ok(Measured { bytes_per_task, ..Measured::once(actors, time) }.with_processors(used, time))
 }
 
 /// How many operations a form has.
