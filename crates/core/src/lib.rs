@@ -45,7 +45,7 @@ pub mod scheduler {
     pub use myriad_base::sys::thread::{Distance, Topology};
 }
 
-/// What all tasks do at a moment.
+/// What all tasks do at a moment. Example: [`dump()`](crate::dump()).
 pub mod dump {
     pub use crate::runtime::dump::{
         Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, WhyWaiting, WorkerState,

@@ -12,7 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What happens to a run whose time comes while the one before has not ended.
+/// What happens to a run whose time comes while the one before has not ended. Example:
+/// [`Schedule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
     /// It does not come.
@@ -24,7 +25,8 @@ pub enum Overlap {
     Parallel,
 }
 
-/// What happens to runs whose time passed while the process, or the machine, stood still.
+/// What happens to runs whose time passed while the process, or the machine, stood still. Example:
+/// [`Schedule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missed {
     /// They are left out.
@@ -56,6 +58,11 @@ pub enum Missed {
 /// let from = "2026-03-28T12:00[Europe/Berlin]".parse().unwrap();
 /// let times: Vec<_> = nightly.times(&from).take(2).map(|at| at.to_string()).collect();
 /// assert_eq!(times, ["2026-03-29T03:00:00+02:00[Europe/Berlin]", "2026-03-30T03:00:00+02:00[Europe/Berlin]"]);
+///
+/// use myriad::jobs::Missed;
+/// let until = "2026-04-01T00:00[Europe/Berlin]".parse().unwrap();
+/// let few = nightly.missed(Missed::One).until(until).runs(2).until_failure();
+/// assert_eq!(few.times(&from).count(), 2);
 /// # Ok::<(), myriad::jobs::Refused>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -232,6 +239,7 @@ impl Queue {
     ///     myriad::time::sleep(std::time::Duration::from_millis(10));
     /// }
     /// assert_eq!(series.runs(), 1);
+    /// series.stop(); // (it was over)
     /// # Ok::<(), myriad::jobs::Refused>(())
     /// ```
     pub fn every<T: Send + 'static>(

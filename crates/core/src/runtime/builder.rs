@@ -334,8 +334,7 @@ impl Builder {
 
     /// Who is told when a worker has been stuck for a while: by default there is a
     /// [hint](OnStuck::Hint) in debug builds, or, if `MYRIAD_STUCK_MS` is set, a line on the
-    /// standard error after so many milliseconds. See [`OnStuck`], and the example of
-    /// [`Stuck`](crate::Stuck).
+    /// standard error after so many milliseconds. Example: [`Stuck`](crate::Stuck).
     pub fn on_stuck(mut self, what: OnStuck) -> Builder {
         self.stuck = Some(what);
         self

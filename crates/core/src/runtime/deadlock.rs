@@ -56,7 +56,8 @@ impl fmt::Debug for OnDeadlock {
     }
 }
 
-/// No task of the process can ever go on: all that wait, and why.
+/// No task of the process can ever go on: all that wait, and why. Example:
+/// [`Builder::on_deadlock`](crate::Builder::on_deadlock).
 ///
 /// Its `Display` is a line, the cycle or the chain of tasks that wait for each other's ends, if
 /// there is one, and the dump.

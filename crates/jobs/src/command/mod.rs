@@ -38,6 +38,18 @@ pub struct CommandOutput {
 }
 
 /// A program to run: what [`Job::command`] is made from, with settings of its own.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{CommandSpec, Job, Local};
+/// use std::{process::Command, time::Duration};
+/// let mut sort = Command::new("sort");
+/// sort.arg("/dev/null");
+/// let sort = CommandSpec::new(sort).grace(Duration::from_secs(1)).output_limit(1 << 20);
+/// let done = Local::new().start().submit(Job::command(sort))?.join()?;
+/// assert!(done.stdout.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct CommandSpec {
     command: Command,

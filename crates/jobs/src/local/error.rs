@@ -5,6 +5,18 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Why a job has no result. Each message is one line, and begins with the job's number.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{Job, JobError, Local};
+/// let q = Local::new().start();
+/// let fails = q.submit(Job::fallible(|| Err::<(), _>("no disk")))?;
+/// let after = q.submit(Job::new(|| ()).after(&fails))?;
+/// let (first, why) = (fails.id(), fails.join().unwrap_err());
+/// assert_eq!(why.to_string(), format!("job {first} failed: no disk"));
+/// assert!(matches!(after.join(), Err(JobError::Skipped(_, because)) if because == first));
+/// # Ok::<(), myriad::jobs::Refused>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobError {

@@ -5,7 +5,7 @@ use myriad_core::engine::user_code;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What has happened to a job.
+/// What has happened to a job. Example: [`Local`](super::Local).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {

@@ -32,6 +32,23 @@ use std::time::{Duration, SystemTime};
 /// assert_eq!(q.submit(job)?.join()?, 42);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+/// Times, groups and dependencies:
+/// ```
+/// use myriad::jobs::{Job, Local};
+/// use std::time::{Duration, SystemTime};
+/// let q = Local::new().cpus(4).group("net", 2).start();
+/// let load = q.submit(Job::fallible(|| "17".parse::<i32>()).group("net"))?;
+/// let soon = q.submit(Job::new(|| ()).delay(Duration::from_millis(1)).after_started(&load))?;
+/// let now = q.submit(Job::new(|| ()).at(SystemTime::now()).after_any(&soon))?;
+/// let alarm = q.submit(Job::new(|| ()).after_failed(&load))?; // skipped: `load` does not fail
+/// let either = q.submit(Job::new(|| "one is done").after(&now).after(&alarm).any_is_enough())?;
+/// assert_eq!(either.join()?, "one is done");
+///
+/// let read = q.submit(Job::array(10, |i| assert!(i < 10)).max_failures(3))?;
+/// let write = q.submit(Job::array(10, |_| ()).after_each(&read))?; // element by element
+/// write.join()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Job<T> {
     pub(super) body: Arc<dyn Slot<T>>,
     pub(super) request: Request,
@@ -273,7 +290,7 @@ impl<T> fmt::Debug for Job<T> {
     }
 }
 
-/// Another job to wait for: a handle, or a number.
+/// Another job to wait for: a handle, or a number. Example: [`Job`].
 #[derive(Debug, Clone, Copy)]
 pub struct Dependency {
     id: JobId,
@@ -296,7 +313,8 @@ impl<T> From<&JobHandle<T>> for JobId {
     }
 }
 
-/// A number of bytes: a number, or a text with a unit (B, KB, MB, GB, TB, of 1024 each).
+/// A number of bytes: a number, or a text with a unit (B, KB, MB, GB, TB, of 1024 each). Example:
+/// [`Local`](super::Local).
 #[derive(Debug, Clone)]
 pub struct Bytes(pub(super) Result<u64, String>);
 

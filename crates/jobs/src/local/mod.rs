@@ -42,6 +42,19 @@ use std::time::Duration;
 ///     sum += run.join()?;
 /// }
 /// assert_eq!(sum, 305);
+///
+/// // What else can be said.
+/// use std::time::Duration;
+/// let q = Local::new()
+///     .at_once(100)
+///     .ageing(Duration::from_secs(60))
+///     .grace(Duration::from_secs(10))
+///     .history(1_000, Duration::from_secs(3600))
+///     .keep_unnamed()
+///     .on_event(|event| println!("{event:?}"))
+///     .start();
+/// q.submit(Job::new(|| ()))?.join()?;
+/// assert_eq!(q.jobs().len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

@@ -41,6 +41,30 @@ type Payload = Arc<dyn Body>;
 ///
 /// Every call may be made from anywhere: from jobs, from other tasks, from futures and from foreign
 /// threads. Only calls whose names begin with `wait` block.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{Job, Local, State};
+/// use std::time::Duration;
+/// let q = Local::new().cpus(4).start();
+/// let report = q.submit(Job::new(|| 7).name("report").held())?;
+/// // What has not begun can be changed.
+/// q.set_priority(&report, 10)?;
+/// q.set_needs(&report, 2, 1 << 20)?;
+/// q.set_wall_time(&report, Some(Duration::from_secs(60)))?;
+/// q.release(&report)?;
+/// assert_eq!(report.join().unwrap(), 7);
+///
+/// let never = q.submit(Job::new(|| ()).delay(Duration::from_secs(3600)))?;
+/// q.hold(&never)?;
+/// assert_eq!(q.cancel(&never)?, State::Pending);
+/// q.set_cpus(1);
+/// q.close(); // no new jobs
+/// q.cancel_all();
+/// q.wait_all();
+/// println!("{}", q.gantt(80));
+/// # Ok::<(), myriad::jobs::Refused>(())
+/// ```
 #[derive(Clone)]
 pub struct Queue(pub(super) Arc<Shared>);
 

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a queue knows of a job: one that has not ended, or one of the history.
+/// What a queue knows of a job: one that has not ended, or one of the history. Example:
+/// [`Queue::table`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JobInfo {

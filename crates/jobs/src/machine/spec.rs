@@ -6,8 +6,8 @@ use std::sync::Arc;
 /// Nanoseconds since the start of the machine's clock.
 pub(crate) type Time = u64;
 
-/// The number of a job. Numbers count up from 1 without gaps, in the order of submission; the
-/// elements of an array follow the number of their array.
+/// The number of a job, as an example of [`State`] shows. Numbers count up from 1 without gaps, in
+/// the order of submission; the elements of an array follow the number of their array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub(crate) u64);
 
@@ -86,7 +86,7 @@ impl Demand {
     }
 }
 
-/// Which end of another job a job waits for.
+/// Which end of another job a job waits for. Example: [`Waiting`](super::Waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum When {
     /// It is done.
@@ -172,6 +172,19 @@ pub(crate) enum Outcome {
 }
 
 /// What is known of a job: where it stands, or how it ended.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{Job, JobId, Local, State};
+/// let q = Local::new().start();
+/// let job = q.submit(Job::new(|| ()).name("a").held())?;
+/// let id = JobId::from_u64(job.id().as_u64());
+/// assert_eq!(q.state(id)?, State::Pending);
+/// q.release(id)?;
+/// let state = job.wait();
+/// assert!(state.is_final() && state.word() == "done");
+/// # Ok::<(), myriad::jobs::Refused>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// It has not begun, or waits for its next attempt. [`Waiting`](super::Waiting) says why.
@@ -261,7 +274,8 @@ pub(crate) enum Decision<P> {
     Ended { id: JobId, state: State, payload: Option<P> },
 }
 
-/// A job that is not accepted. Each message is one line.
+/// A job that is not accepted. Each message is one line. Example:
+/// [`Queue::submit`](crate::Queue::submit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {

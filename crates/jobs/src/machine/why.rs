@@ -10,6 +10,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a job has not begun. Of several reasons the first in this list.
+///
+/// # Examples
+/// ```
+/// use myriad::jobs::{Job, Local, Waiting, When};
+/// let q = Local::new().start();
+/// let first = q.submit(Job::new(|| ()).held())?;
+/// let second = q.submit(Job::new(|| ()).after_any(&first))?;
+/// let why = q.why(&second)?;
+/// assert!(matches!(why, Some(Waiting::Dependency { when: When::Ended, .. })));
+/// first.cancel();
+/// second.join().unwrap();
+/// # Ok::<(), myriad::jobs::Refused>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waiting {

@@ -53,6 +53,10 @@ static SEEN: Mutex<Vec<(u32, u32)>> = Mutex::new(Vec::new());
 ///     }
 /// };
 /// assert!(dump.to_string().contains("'reader'"), "{dump}");
+/// let mut json = String::new();
+/// dump.write_json(&mut json).unwrap();
+/// let reader = &dump.tasks()[0];
+/// assert!(!dump.why(reader).is_cycle() && dump.joined_by(reader).is_none());
 /// tx.send(1).unwrap();
 /// assert_eq!(task.join().unwrap(), Ok(1));
 /// # std::io::Result::Ok(())

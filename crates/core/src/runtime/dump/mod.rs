@@ -26,7 +26,7 @@ pub use collect::dump;
 pub(super) use text::describe;
 pub use why::WhyWaiting;
 
-/// What the tasks, workers and waiting threads of a process do: see [`dump()`](dump).
+/// What the tasks, workers and waiting threads of a process do. Example: [`dump()`](dump).
 ///
 /// Its `Display` is for people: alike tasks in one line, at most 40 lines, 80 columns wide unless a
 /// place is longer. [`to_json`](Dump::to_json) is for programs.

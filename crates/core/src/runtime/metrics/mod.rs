@@ -43,6 +43,7 @@ use std::time::Duration;
 /// assert_eq!(after.sum().spawned - before.spawned, 100);
 /// assert_eq!(after.workers_in(myriad::WorkerActivity::Stuck), 0);
 /// println!("{after}");
+/// println!("{} blocking calls run", after.blocking.running);
 /// # std::io::Result::Ok(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -61,7 +62,8 @@ pub struct Metrics {
     pub records: usize,
 }
 
-/// What a pool of a runtime does.
+/// What a pool of a runtime does. Example:
+/// [`Builder::measure_latency`](crate::Builder::measure_latency).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PoolMetrics {
@@ -89,7 +91,8 @@ pub struct PoolMetrics {
     pub latency: Option<LatencyMetrics>,
 }
 
-/// How long tasks waited, from the moment when they were queued or woken until they ran.
+/// How long tasks waited, from the moment when they were queued or woken until they ran. Example:
+/// [`Builder::measure_latency`](crate::Builder::measure_latency).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LatencyMetrics {
@@ -121,7 +124,7 @@ impl LatencyMetrics {
     }
 }
 
-/// A worker.
+/// A worker. Example: [`Metrics`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkerMetrics {
@@ -135,7 +138,7 @@ pub struct WorkerMetrics {
     pub counts: WorkerCounts,
 }
 
-/// What a worker does.
+/// What a worker does. Example: [`Metrics`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WorkerActivity {
@@ -149,7 +152,7 @@ pub enum WorkerActivity {
     Stuck,
 }
 
-/// Numbers of a worker, or the sum of several.
+/// Numbers of a worker, or the sum of several. Example: [`Metrics`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerCounts {
@@ -183,7 +186,7 @@ pub struct WorkerCounts {
     pub sleeps: u64,
 }
 
-/// Threads that make calls outside of the workers.
+/// Threads that make calls outside of the workers. Example: [`Metrics`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallMetrics {
