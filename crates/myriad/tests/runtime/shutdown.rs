@@ -32,7 +32,9 @@ fn stop_at_the_end(handle: Handle, stop: Arc<AtomicBool>) -> std::thread::JoinHa
         while !probe().join_timeout(Duration::ZERO).is_ok_and(|refused| refused.is_err_and(|e| e.is_shutdown())) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_millis(5));
+        // The runtime refuses before it stops, and nobody outside can see the stop. A worker that
+        // comes back before it begins what is queued, so the thread of the shutdown gets some time.
+        std::thread::sleep(Duration::from_millis(30));
         stop.store(true, SeqCst);
     })
 }
