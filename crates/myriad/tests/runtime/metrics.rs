@@ -258,7 +258,7 @@ fn records_are_counted() {
             let waiting = rt.metrics().records;
             // (Workers and the process hold some records for the next tasks; those are free.)
             assert!((TASKS..TASKS + 10).contains(&(waiting - before)), "{before} {waiting}");
-            tasks.iter().for_each(|task| _ = task.cancel());
+            tasks.iter().for_each(|task| task.cancel());
             tasks.into_iter().for_each(|task| assert!(task.join().is_err()));
             wait_until(|| rt.metrics().records <= before + 10);
         }
@@ -471,8 +471,11 @@ fn each_policy_is_measured() {
     }
 }
 
+/// The samples of a metric: labels and a value.
+type Samples = Vec<(HashMap<String, String>, f64)>;
+
 /// Reads the text as Prometheus does, with its rules for names: the samples of each family.
-fn parse(text: &str) -> HashMap<String, Vec<(HashMap<String, String>, f64)>> {
+fn parse(text: &str) -> HashMap<String, Samples> {
     let is_name = |name: &str| {
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
