@@ -104,7 +104,7 @@ mod real {
     pub fn heavy() {
         if KIND.load(Relaxed) == 1 {
             let began = ticks();
-            if !membarrier(CMD_PRIVATE_EXPEDITED) {
+            if !membarrier(CMD_PRIVATE_EXPEDITED) && !register_anew() {
                 crate::sys::thread::abort_with("membarrier, which worked at the start, has failed");
             }
             // Relaxed, and lost updates do not matter: an estimate. One that was preempted counts
@@ -115,6 +115,14 @@ mod real {
             // SeqCst: the other half of the hard light fence.
             fence(SeqCst);
         }
+    }
+
+    /// A process that was forked while its parent registered may have the parent's [`KIND`] and not
+    /// its registration: the kernel copies the one after the other. Nothing was ordered by a fence
+    /// in this process yet, so it registers now. False: that, or the fence, fails too.
+    #[cold]
+    fn register_anew() -> bool {
+        membarrier(CMD_REGISTER_PRIVATE_EXPEDITED) && membarrier(CMD_PRIVATE_EXPEDITED)
     }
 
     const CMD_PRIVATE_EXPEDITED: i32 = 8;

@@ -26,6 +26,7 @@
 use super::parked::Parked;
 use super::reason::WaitReason;
 use crate::record::header::Header;
+use crate::record::peek;
 use crate::record::position::{self, Position};
 use myriad_base::lock::bias_owner::pause;
 use myriad_base::sys::atomic::{Ordering::*, fence};
@@ -128,49 +129,10 @@ pub(crate) struct WaitsFor {
 pub(crate) unsafe fn read(node: *const Parked) -> WaitsFor {
     let node = node.cast::<u8>();
     // SAFETY: mapped (this function's contract), as the node is.
-    let reason = WaitReason::of_number(unsafe { byte(node.wrapping_add(offset_of!(Parked, reason))) });
+    let reason = WaitReason::of_number(unsafe { peek::byte(node.wrapping_add(offset_of!(Parked, reason))) });
     // SAFETY: mapped: a wait with such a reason has a word there, in the same frame or the next
     // ones, and a frame that is a node's no more is followed by others, or by the end of its stack,
     // which stands above.
-    let object = reason.object_at().map_or(0, |at| unsafe { word(node.wrapping_add(at).cast()) });
+    let object = reason.object_at().map_or(0, |at| unsafe { peek::word(node.wrapping_add(at).cast()) });
     WaitsFor { reason, object }
-}
-
-/// A byte that somebody may write meanwhile. (By std's atomics, for the words are not atomic for
-/// anybody else.)
-///
-/// # Safety
-/// It is mapped.
-#[cfg(not(all(myriad_asan, target_arch = "x86_64")))]
-unsafe fn byte(at: *const u8) -> u8 {
-    // SAFETY: mapped (this function's contract).
-    unsafe { std::sync::atomic::AtomicU8::from_ptr(at.cast_mut()) }.load(Relaxed)
-}
-
-/// The same of a word.
-///
-/// # Safety
-/// It is mapped, and aligned.
-#[cfg(not(all(myriad_asan, target_arch = "x86_64")))]
-unsafe fn word(at: *const usize) -> usize {
-    // SAFETY: mapped and aligned (this function's contract).
-    unsafe { std::sync::atomic::AtomicUsize::from_ptr(at.cast_mut()) }.load(Relaxed)
-}
-
-// The same unseen by AddressSanitizer, for which memory of a frame that is left is nobody's: what
-// is read there is not believed.
-#[cfg(all(myriad_asan, target_arch = "x86_64"))]
-unsafe fn byte(at: *const u8) -> u8 {
-    let byte: u8;
-    // SAFETY: a load of mapped memory (this function's contract).
-    unsafe { std::arch::asm!("mov {}, [{}]", out(reg_byte) byte, in(reg) at, options(nostack, readonly)) };
-    byte
-}
-
-#[cfg(all(myriad_asan, target_arch = "x86_64"))]
-unsafe fn word(at: *const usize) -> usize {
-    let word: usize;
-    // SAFETY: a load of mapped memory (this function's contract).
-    unsafe { std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) at, options(nostack, readonly)) };
-    word
 }

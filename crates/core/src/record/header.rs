@@ -27,6 +27,7 @@
 //!
 //! Tests: `tests/loom/completion.rs`.
 
+use super::peek;
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, Ordering::*};
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use std::cell::Cell;
@@ -331,9 +332,10 @@ impl Header {
     /// # Safety
     /// The record is readable.
     pub(crate) unsafe fn look_at_location(this: *const Header) -> *const Location<'static> {
-        // SAFETY: readable (this function's contract). Volatile, and as an address: the record may
-        // become another task's meanwhile, whose location is not written yet.
-        unsafe { (&raw const (*this).location).cast::<*const Location<'static>>().read_volatile() }
+        // SAFETY: readable (this function's contract). As an address: the record may become another
+        // task's meanwhile, whose location is not written yet.
+        let address = unsafe { peek::word((&raw const (*this).location).cast()) };
+        std::ptr::with_exposed_provenance(address)
     }
 
     /// As [`look_at_location`](Self::look_at_location), what it is.
@@ -341,8 +343,8 @@ impl Header {
     /// # Safety
     /// The record is readable.
     pub(crate) unsafe fn look_at_kind(this: *const Header) -> Kind {
-        // SAFETY: as in `look_at_location`; each byte is a `Kind`.
-        unsafe { (&raw const (*this).kind).cast::<Kind>().read_volatile() }
+        // SAFETY: readable (this function's contract); each byte is a `Kind`.
+        Kind(unsafe { peek::byte((&raw const (*this).kind).cast()) })
     }
 
     /// The word of who waits for the end.

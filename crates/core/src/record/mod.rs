@@ -7,6 +7,7 @@ pub(crate) mod header;
 pub(crate) mod held;
 pub(crate) mod memory;
 pub(crate) mod payload;
+pub(crate) mod peek;
 pub(crate) mod position;
 pub(crate) mod state;
 pub(crate) mod step;

@@ -491,10 +491,15 @@ pub(crate) enum LoopEnd {
     NotNeeded,
 }
 
-/// Above this address a quarter of the thread's stack, and at least 64 KiB, is left.
+/// Above this address a quarter of the thread's stack, and at least 64 KiB, is left; of a stack on
+/// which little is left now (the system's thread-locals stand on it too), half of that: a fresh
+/// stack has room, or whoever needs one would ask for another one without end.
 fn floor() -> usize {
     match overflow::own_stack().or_else(thread::current_stack_bounds) {
-        Some(bounds) => bounds.start + (bounds.len() / 4).max(64 << 10),
+        Some(bounds) => {
+            let left = switch::stack_pointer().saturating_sub(bounds.start);
+            bounds.start + (bounds.len() / 4).max(64 << 10).min(left / 2)
+        }
         None => 0,
     }
 }
