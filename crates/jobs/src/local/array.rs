@@ -46,14 +46,22 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
     fn task(&self, id: JobId) -> Option<TaskId> {
         self.runs.lock().get(&id.as_u64()).and_then(Run::task)
     }
-    fn over(&self, id: JobId, state: State) {
+    fn note_end(&self, id: JobId, state: State) {
         // The array's own end says whether all went well; elements have no handles.
         if self.cell.is_of(id) {
             if state == State::Done {
                 self.cell.put(Ok(()));
             }
-            self.cell.over(state);
+            self.cell.note_end(state);
         }
+    }
+    fn over(&self, id: JobId) {
+        if self.cell.is_of(id) {
+            self.cell.over();
+        }
+    }
+    fn ended(&self) -> Option<State> {
+        self.cell.state()
     }
 }
 impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Slot<()> for Array<F> {

@@ -39,8 +39,13 @@ pub(crate) trait Body: Send + Sync {
     fn task(&self, id: JobId) -> Option<TaskId>;
     /// What the job has asked for, before it begins.
     fn limit(&self, _: &Demand) {}
-    /// The job has ended so.
-    fn over(&self, id: JobId, state: State);
+    /// The job has ended so. Under the queue's lock, in which the queue may forget the job: whoever
+    /// has a handle knows how that one ended.
+    fn note_end(&self, id: JobId, state: State);
+    /// The job has ended, as was noted: wakes those who wait for that.
+    fn over(&self, id: JobId);
+    /// How the job has ended; `None` if it has not.
+    fn ended(&self) -> Option<State>;
 }
 
 /// A body whose handle gets a `T`.
@@ -138,11 +143,11 @@ impl<T> Cell<T> {
     pub(crate) fn is_of(&self, id: JobId) -> bool {
         self.0.lock().id == Some(id)
     }
-    pub(crate) fn over(&self, state: State) {
-        let mut inside = self.0.lock();
-        inside.state = Some(state);
-        let wakers = std::mem::take(&mut inside.wakers);
-        drop(inside);
+    pub(crate) fn note_end(&self, state: State) {
+        self.0.lock().state = Some(state);
+    }
+    pub(crate) fn over(&self) {
+        let wakers = std::mem::take(&mut self.0.lock().wakers);
         wakers.into_iter().for_each(StoredWaker::wake);
     }
     pub(crate) fn state(&self) -> Option<State> {

@@ -1,6 +1,6 @@
 //! The handle of a job that was submitted.
 
-use super::cell::Slot;
+use super::cell::{Body, Slot};
 use super::error::JobError;
 use super::queue::{Queue, Shared};
 use crate::machine::{JobId, Refused, State, Waiting};
@@ -38,6 +38,10 @@ impl<T> JobHandle<T> {
     /// How it has ended; `None` if it has not. Unlike [`state`](Self::state) this asks no queue.
     pub(super) fn ended(&self) -> Option<State> {
         self.slot.cell().state()
+    }
+    /// What it runs: its end can be asked for there when the queue has forgotten the job.
+    pub(super) fn body(&self) -> Arc<dyn Body> {
+        self.slot.clone()
     }
     /// Its state. Never blocks.
     pub fn state(&self) -> State {

@@ -44,8 +44,9 @@ use std::time::{Duration, SystemTime};
 /// let either = q.submit(Job::new(|| "one is done").after(&now).after(&alarm).any_is_enough())?;
 /// assert_eq!(either.join()?, "one is done");
 ///
-/// let read = q.submit(Job::array(10, |i| assert!(i < 10)).max_failures(3))?;
+/// let read = q.submit(Job::array(10, |i| assert!(i < 10)).max_failures(3).held())?;
 /// let write = q.submit(Job::array(10, |_| ()).after_each(&read))?; // element by element
+/// read.release()?;
 /// write.join()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -58,8 +59,8 @@ pub struct Job<T> {
     pub(super) begin: Begin,
     /// What was found wrong on the way.
     pub(super) wrong: Option<Refused>,
-    /// Of the handles of what this job depends on: how these jobs have ended, if they have.
-    pub(super) known: Vec<(JobId, State)>,
+    /// Of the handles of what this job depends on: these jobs, which the queue may forget.
+    pub(super) known: Vec<(JobId, Arc<dyn Body>)>,
     /// Can the body be called again?
     pub(super) again: bool,
 }
@@ -261,11 +262,11 @@ impl<T> Job<T> {
         self
     }
     fn depends(mut self, job: impl Into<Dependency>, when: When) -> Job<T> {
-        let Dependency { id, state } = job.into();
+        let Dependency { id, body } = job.into();
         let mut after = std::mem::take(&mut self.request.after).into_vec();
         after.push(After { job: id, when });
         self.request.after = after.into();
-        self.known.extend(state.map(|state| (id, state)));
+        self.known.extend(body.map(|body| (id, body)));
         self
     }
 
@@ -291,20 +292,26 @@ impl<T> fmt::Debug for Job<T> {
 }
 
 /// Another job to wait for: a handle, or a number. Example: [`Job`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct Dependency {
     id: JobId,
-    state: Option<State>,
+    body: Option<Arc<dyn Body>>,
+}
+
+impl fmt::Debug for Dependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Dependency").field(&self.id).finish()
+    }
 }
 
 impl From<JobId> for Dependency {
     fn from(id: JobId) -> Dependency {
-        Dependency { id, state: None }
+        Dependency { id, body: None }
     }
 }
 impl<T> From<&JobHandle<T>> for Dependency {
     fn from(handle: &JobHandle<T>) -> Dependency {
-        Dependency { id: handle.id(), state: handle.ended() }
+        Dependency { id: handle.id(), body: Some(handle.body()) }
     }
 }
 impl<T> From<&JobHandle<T>> for JobId {
@@ -400,8 +407,14 @@ macro_rules! body_of_one {
         fn task(&self, _: JobId) -> Option<TaskId> {
             self.cell.task()
         }
-        fn over(&self, _: JobId, state: State) {
-            self.cell.over(state);
+        fn note_end(&self, _: JobId, state: State) {
+            self.cell.note_end(state);
+        }
+        fn over(&self, _: JobId) {
+            self.cell.over();
+        }
+        fn ended(&self) -> Option<State> {
+            self.cell.state()
         }
     };
 }

@@ -152,14 +152,13 @@ impl Queue {
     /// );
     /// ```
     pub fn submit<T: 'static>(&self, job: Job<T>) -> Result<JobHandle<T>, Refused> {
-        let Job { body: slot, mut request, named, group, begin, wrong, mut known, again } = job;
+        let Job { body: slot, mut request, named, group, begin, wrong, known, again } = job;
         if let Some(wrong) = wrong {
             return Err(wrong);
         }
         if request.retry.times > 0 && !again {
             return Err(Refused::OnlyOnce);
         }
-        known.sort_unstable_by_key(|known| known.0);
         let body: Payload = slot.clone();
         let is_array = request.array.is_some();
         let now = self.0.now();
@@ -173,6 +172,9 @@ impl Queue {
             if inner.closed {
                 return Err(Refused::Closed);
             }
+            // (Under the lock: a job that the machine has forgotten has noted its end.)
+            let mut known: Vec<_> = known.iter().filter_map(|(id, body)| Some((*id, body.ended()?))).collect();
+            known.sort_unstable_by_key(|known| known.0);
             find_places(&inner.machine, &mut request, &named, group.as_ref())?;
             inner.machine.accept(&request, &known)?;
             body.limit(&request.demand);
@@ -419,9 +421,12 @@ impl Inner {
         while let Some(mut decision) = self.machine.next_decision() {
             match &mut decision {
                 // (If there are two references they are to one body: none is the last.)
-                Decision::Ended { id, payload, .. } => {
+                Decision::Ended { id, state, payload } => {
                     if let Some(ran) = self.running.remove(&id.0) {
                         *payload = Some(ran);
+                    }
+                    if let Some(body) = payload {
+                        body.note_end(*id, *state);
                     }
                 }
                 Decision::Start { id, payload, .. } => _ = self.running.insert(id.0, payload.clone()),
@@ -481,9 +486,9 @@ impl Shared {
                         canceller.cancel();
                     }
                 }
-                Decision::Ended { id, state, payload } => {
+                Decision::Ended { id, payload, .. } => {
                     if let Some(body) = payload {
-                        body.over(id, state);
+                        body.over(id);
                     }
                 }
                 Decision::Resume { .. } | Decision::Overdue { .. } | Decision::Again { .. } => {}

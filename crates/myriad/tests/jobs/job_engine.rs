@@ -231,6 +231,25 @@ fn r10_retries() {
     });
 }
 
+/// A job that has ended, and that the queue has forgotten, counts as it ended for whoever has its
+/// handle, also if it was named as a dependency before that.
+#[test]
+fn a_dependency_that_is_forgotten_when_the_job_is_submitted() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let q = Local::new().start();
+            let first = q.submit(Job::new(|| ()).held()).unwrap();
+            let after = Job::new(|| "after").after(&first);
+            let failed = Job::new(|| "never").after_failed(&first);
+            first.release().unwrap();
+            assert_eq!(first.wait(), State::Done);
+            assert_eq!(q.state(first.id()), Err(Refused::Forgotten(first.id())));
+            assert_eq!(q.submit(after).unwrap().join().unwrap(), "after");
+            assert_eq!(q.submit(failed).unwrap().wait(), State::Skipped(first.id()));
+        });
+    });
+}
+
 /// 15: jobs that jobs submit are waited for, by any number of waiters.
 #[test]
 fn r15_wait_all_waits_for_jobs_of_jobs() {
