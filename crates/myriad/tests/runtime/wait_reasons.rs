@@ -58,6 +58,8 @@ fn reasons(mode: Mode, rt: Runtime, patience: Duration) -> Result<(), String> {
     let (never, mut promised) = promise::<()>();
     let (mutex, rwlock) = (Arc::new(Mutex::new(())), Arc::new(RwLock::new(())));
     let (locked, written) = (mutex.lock().unwrap(), rwlock.write().unwrap());
+    // (One for each: who gets the other's message goes on before the child that it waits for.)
+    let (begun_by_join, join_begun) = unbounded();
     let (begun_tx, begun) = unbounded();
     let (end_call, call) = std::sync::mpsc::channel::<()>();
 
@@ -101,8 +103,7 @@ fn reasons(mode: Mode, rt: Runtime, patience: Duration) -> Result<(), String> {
     tasks.task("Sleep", || time::sleep(LONG));
     tasks.task("Future", || block_on(std::future::pending()));
     tasks.task("Blocking", move || blocking(move || _ = call.recv()));
-    let (begun_by_join, forever) = (begun_tx.clone(), rx.clone());
-    let join_begun = begun.clone();
+    let forever = rx.clone();
     tasks.task("Join", move || {
         let child = spawn(move || {
             begun_by_join.send(()).unwrap();
