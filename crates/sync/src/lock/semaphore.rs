@@ -26,6 +26,10 @@ use std::time::Duration;
 /// nobody starves; the permits that it waits for gather meanwhile. A permit is a guard, which gives
 /// back what it holds when it is dropped, also by a panic.
 ///
+/// A semaphore may begin with no permits, and be given some [later](Self::add_permits). So a task
+/// that asks for more than there are waits until permits are added; if nobody adds any, the report
+/// of deadlocks and `myriad::dump` show the wait.
+///
 /// # Examples
 /// At most four at a time:
 /// ```
@@ -80,8 +84,7 @@ impl Semaphore {
     /// thread sleeps.
     ///
     /// # Panics
-    /// If the semaphore has no permit at all, not even one that is held. If it must wait and there
-    /// is no memory for a stack.
+    /// If it must wait and there is no memory for a stack.
     #[track_caller]
     pub fn acquire(&self) -> Permit<'_> {
         self.acquire_many(1)
@@ -90,10 +93,11 @@ impl Semaphore {
     /// Takes `n` permits at once.
     ///
     /// # Blocking
-    /// As [`acquire`](Self::acquire), until `n` are free.
+    /// As [`acquire`](Self::acquire), until `n` are free; where the semaphore has fewer in all, until
+    /// permits are [added](Self::add_permits).
     ///
     /// # Panics
-    /// If the semaphore has less than `n` permits in all: it would wait for ever.
+    /// As [`acquire`](Self::acquire).
     #[track_caller]
     pub fn acquire_many(&self, n: usize) -> Permit<'_> {
         Caller::get().spend();
@@ -107,13 +111,9 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// Takes `n` permits if so many are free and nobody waits. (Not either if the semaphore has
-    /// less in all, for which those that wait panic: this one does not wait.)
+    /// Takes `n` permits if so many are free and nobody waits.
     pub fn try_acquire_many(&self, n: usize) -> Option<Permit<'_>> {
-        match self.inner.locked(Caller::get(), |state| state.take(n)) {
-            Took::All => Some(Permit::new(self, n)),
-            Took::None | Took::TooMany(_) => None,
-        }
+        self.inner.locked(Caller::get(), |state| state.take(n)).then(|| Permit::new(self, n))
     }
 
     /// Takes one permit, and waits for at most `timeout`.
@@ -173,9 +173,6 @@ impl Semaphore {
     /// # Cancellation
     /// Dropped before it is ready, it has taken nothing: permits that it was given meanwhile go to
     /// the next. Once polled it stands in line: poll it on, or drop it.
-    ///
-    /// # Panics
-    /// When polled, if the semaphore has less than `n` permits in all.
     pub fn acquire_many_async(&self, n: usize) -> AcquireFuture<'_> {
         AcquireFuture(Waiting::new(Acquire::new(self, n)))
     }
@@ -211,9 +208,6 @@ impl Semaphore {
     /// # Cancellation
     /// As [`acquire_many_async`](Self::acquire_many_async). After a timeout it has taken nothing:
     /// the semaphore itself decides, not the poll.
-    ///
-    /// # Panics
-    /// When polled, if the semaphore has less than `n` permits in all.
     pub fn acquire_many_timeout_async(
         &self,
         n: usize,
@@ -225,9 +219,6 @@ impl Semaphore {
     /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async), until `deadline`.
     ///
     /// # Errors
-    /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).
-    ///
-    /// # Panics
     /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).
     ///
     /// # Cancellation
@@ -299,22 +290,14 @@ impl Semaphore {
     }
 }
 
-enum Took {
-    All,
-    None,
-    TooMany(usize),
-}
-
 impl SemaphoreState {
-    fn take(&mut self, n: usize) -> Took {
-        if n > self.total {
-            return Took::TooMany(self.total);
+    /// Takes `n` if so many are free and nobody waits.
+    fn take(&mut self, n: usize) -> bool {
+        let takes = n <= self.free && self.waiting.is_empty();
+        if takes {
+            self.free -= n;
         }
-        if n > self.free || !self.waiting.is_empty() {
-            return Took::None;
-        }
-        self.free -= n;
-        Took::All
+        takes
     }
 
     /// Is there enough for all up to this one? Then whoever gives permits back, and serves those
@@ -357,14 +340,6 @@ impl SemaphoreState {
     }
 }
 
-#[cold]
-#[track_caller]
-fn too_many(n: usize, total: usize) -> ! {
-    panic!(
-        "{n} permits are asked of a Semaphore that has {total} in all: it would wait for ever; ask for less, or add_permits"
-    )
-}
-
 struct Acquire<'a> {
     semaphore: &'a Semaphore,
     n: usize,
@@ -390,11 +365,9 @@ unsafe impl Op for Acquire<'_> {
 
     #[track_caller]
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) -> bool {
-        let took = self.semaphore.inner.locked(caller, |state| {
+        self.semaphore.inner.locked(caller, |state| {
             let took = state.take(self.n);
-            if let Took::None = took
-                && let Some(waiter) = waiter.take()
-            {
+            if !took && let Some(waiter) = waiter.take() {
                 // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
                 // (this method's contract); the lock is held.
                 unsafe {
@@ -403,14 +376,7 @@ unsafe impl Op for Acquire<'_> {
                 }
             }
             took
-        });
-        match took {
-            Took::All => true,
-            Took::None => false,
-            // A last try, of a wait that began when there were as many.
-            Took::TooMany(_) if waiter.is_none() => false,
-            Took::TooMany(total) => too_many(self.n, total),
-        }
+        })
     }
 
     unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) {
