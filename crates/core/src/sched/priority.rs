@@ -91,7 +91,7 @@ pub(crate) struct PriorityState {
 }
 
 /// What a worker does in a counted turn.
-pub(super) enum NextTask {
+pub(crate) enum NextTask {
     /// It begins this task.
     Task(Runnable),
     /// It takes what is ready, or newest, as in other turns.

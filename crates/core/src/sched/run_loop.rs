@@ -5,7 +5,8 @@
 //! tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and the clock are looked
 //! at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any
 //! other unstarted task comes first, so that nothing starves. A task that comes from outside while
-//! all workers are busy makes the next turn of each such a turn. What has a priority
+//! all workers are busy makes the next turn of each such a turn, and is what that turn begins; of
+//! nine turns that are asked for in this way one goes on with what is ready. What has a priority
 //! ([`super::priority`]) comes first in such a turn, or last of all. A task that blocks switches to
 //! the next ready one directly; that counts as a turn.
 //!
@@ -179,11 +180,11 @@ fn tick(w: Role) -> (Role, bool) {
         NextTask::Skip => return (w, false),
         NextTask::Task(task) => return start_taken(w, Some(task)),
     }
-    if requested {
-        let task = w.pool.take_requested(&w);
-        if task.is_some() {
-            return start_taken(w, task);
-        }
+    let asked_for = if requested { w.pool.take_requested(&w) } else { NextTask::Default };
+    match asked_for {
+        NextTask::Default => {}
+        NextTask::Skip => return (w, false),
+        NextTask::Task(task) => return start_taken(w, Some(task)),
     }
     let fairness_step = w.fairness_step.get();
     w.fairness_step.set((fairness_step + 1) % BETWEEN);

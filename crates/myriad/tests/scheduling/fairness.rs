@@ -7,6 +7,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 async fn yield_async() {
     let mut yielded = false;
@@ -345,5 +346,44 @@ fn a_call_from_outside_does_not_wait_behind_all_that_is_queued() {
         let after = call.join().unwrap();
         wait_until(|| begun.load(SeqCst) == TASKS);
         assert!(after <= before + 10 * rt.workers(), "{} tasks were begun before the call", after - before);
+    });
+}
+
+/// Those who call from outside all the time do not have all turns of a worker: a closure that is
+/// ready goes on in one of nine.
+#[test]
+fn calls_from_outside_leave_turns_to_what_is_ready() {
+    const TURNS: usize = 30;
+    // A worker takes 32 at once; so all turns of 625 calls could be asked for.
+    const CALLS: usize = 20_000;
+    each(&[1], |rt| {
+        let (turns, calls, stop) =
+            (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let (counts, ends) = (turns.clone(), stop.clone());
+        let yields = rt.spawn(move || {
+            while !ends.load(SeqCst) {
+                counts.fetch_add(1, SeqCst);
+                yield_now();
+            }
+        });
+        wait_until(|| turns.load(SeqCst) > 0);
+        let before = turns.load(SeqCst);
+        for _ in 0..CALLS {
+            let (calls, turns, ends) = (calls.clone(), turns.clone(), stop.clone());
+            drop(rt.spawn(move || {
+                let begin = Instant::now();
+                while begin.elapsed() < Duration::from_micros(60) && !ends.load(SeqCst) {
+                    std::hint::spin_loop();
+                }
+                if turns.load(SeqCst) < before + TURNS {
+                    calls.fetch_add(1, SeqCst);
+                }
+            }));
+        }
+        wait_until(|| turns.load(SeqCst) >= before + TURNS);
+        stop.store(true, SeqCst);
+        yields.join().unwrap();
+        let calls = calls.load(SeqCst);
+        assert!(calls < 16 * TURNS, "{calls} calls had their turns beside {TURNS} of a ready closure");
     });
 }

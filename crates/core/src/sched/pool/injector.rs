@@ -9,7 +9,7 @@ use crate::record::task::Runnable;
 use crate::sched::calls;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
-use crate::sched::priority::{IN_A_ROW, PriorityQueue};
+use crate::sched::priority::{IN_A_ROW, NextTask, PriorityQueue};
 use crate::sched::worker::Worker;
 use crate::sched::{finish, spare};
 use myriad_base::sys::atomic::Ordering::*;
@@ -170,22 +170,33 @@ impl Pool {
         self.hurry();
     }
 
-    /// In a tick that was asked for: the oldest injected task; after [`IN_A_ROW`] of them none, so
-    /// that those who call from outside all the time do not have all turns.
-    pub(crate) fn take_requested(&self, w: &Worker) -> Option<Runnable> {
-        if !self.workers.may_have_injected() || self.workers.queues().is_some() {
-            return None;
+    /// In a tick that was asked for: the oldest injected task. After [`IN_A_ROW`] such ticks one turn
+    /// is for what is ready or newest, so that those who call from outside all the time do not have
+    /// all turns.
+    ///
+    /// Where nothing was injected (others have taken it), every other tick that was asked for is a
+    /// turn like those that are no ticks: who asks all the time must not keep ready tasks waiting.
+    pub(crate) fn take_requested(&self, w: &Worker) -> NextTask {
+        if self.workers.queues().is_some() {
+            return NextTask::Default;
         }
         let (tick, (last, in_a_row)) = (w.tick_count.load(Relaxed), w.requested.get());
         let in_a_row = if tick == last.wrapping_add(1) { in_a_row } else { 0 };
-        let task = if in_a_row < IN_A_ROW { self.take_injected(w, false) } else { None };
-        if task.is_some() {
-            w.requested.set((tick, in_a_row + 1));
-        }
-        if self.workers.may_have_injected() {
+        if in_a_row == IN_A_ROW && self.workers.may_have_injected() {
+            w.requested.set((tick, 0));
             w.request_tick();
+            return NextTask::Skip;
         }
-        task
+        if self.workers.may_have_injected()
+            && let Some(task) = self.take_injected(w, false)
+        {
+            w.requested.set((tick, in_a_row + 1));
+            if self.workers.may_have_injected() {
+                w.request_tick();
+            }
+            return NextTask::Task(task);
+        }
+        if tick.is_multiple_of(2) { NextTask::Skip } else { NextTask::Default }
     }
 
     /// Queues a task that only this worker, which is no spare, may begin.
