@@ -80,17 +80,25 @@ impl Worker {
     pub(crate) unsafe fn make_ready(&self, node: Resumable) {
         match self.ring() {
             Some(ring) => ring.push(node),
-            None => self.make_ready_locked(node, false),
+            None => {
+                self.measure_ready(&node);
+                self.shared.push_ready(node);
+            }
         }
     }
 
-    /// The same where the ring has a lock; `next`: it goes on before all that are ready.
-    #[inline(never)]
-    fn make_ready_locked(&self, node: Resumable, next: bool) {
-        if let Some(latency) = &self.pool.latency {
-            latency.ready(node.address());
+    /// A node is about to be ready: notes when, where that is measured.
+    #[inline(always)]
+    fn measure_ready(&self, node: &Resumable) {
+        if self.shared.ready.is_measured() {
+            self.note_ready(node.address());
         }
-        if next { self.shared.push_next(node) } else { self.shared.push_ready(node) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_ready(&self, node: *const Parked) {
+        self.pool.latency.iter().for_each(|latency| latency.ready(node));
     }
 
     /// The ready ring, in fiber mode, unless it is measured: then it is the worker's own.
@@ -115,7 +123,10 @@ impl Worker {
     /// The node is of this worker.
     #[inline(always)]
     pub(crate) unsafe fn make_next(&self, node: Resumable) {
-        let Some(ring) = self.ring() else { return self.make_ready_locked(node, true) };
+        let Some(ring) = self.ring() else {
+            self.measure_ready(&node);
+            return self.shared.push_next(node);
+        };
         // Its stack may be cold, and the caller goes on for a while.
         // SAFETY: this worker, the node's home (this function's contract), is the one that resumes.
         prefetch(unsafe { node.saved() }.wrapping_add(64));
@@ -148,8 +159,19 @@ impl Worker {
     }
 
     /// The same where the ring has a lock.
-    #[inline(never)]
+    #[inline(always)]
     fn take_ready_locked(&self) -> Option<Resumable> {
+        if self.shared.ready.is_measured() {
+            self.take_ready_measured()
+        } else {
+            self.shared.ready.locked(Ready::pop_next)
+        }
+    }
+
+    /// The same where it is measured how long the node has been ready.
+    #[cold]
+    #[inline(never)]
+    fn take_ready_measured(&self) -> Option<Resumable> {
         let node = self.shared.ready.locked(Ready::pop_next)?;
         if let Some(latency) = &self.pool.latency {
             latency.goes_on(node.address());
@@ -263,7 +285,19 @@ impl Role {
     #[inline(never)]
     unsafe fn suspend_locked(self, node: *const Parked) -> Role {
         // SAFETY: this function's contract is that of either, in its mode.
-        unsafe { if self.are_fibers() { self.suspend_fiber::<true>(node) } else { self.suspend_thread(node) } }
+        unsafe { if self.are_fibers() { self.suspend_measured_fiber(node) } else { self.suspend_thread(node) } }
+    }
+
+    /// Sets the current stack aside, in fiber mode where it is measured. (Not inlined, so that
+    /// threads mode pays nothing for its registers.)
+    ///
+    /// # Safety
+    /// Fiber mode, measured; and the conditions of [`suspend`](Self::suspend), on `node`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn suspend_measured_fiber(self, node: *const Parked) -> Role {
+        // SAFETY: this function's contract.
+        unsafe { self.suspend_fiber::<true>(node) }
     }
 
     /// Sets the current stack aside, in fiber mode.
@@ -330,7 +364,7 @@ impl Role {
             None
         } else {
             self.tick_countdown.store(left - 1, Relaxed);
-            self.take_ready()
+            self.take_ready_locked()
         };
         if ready.as_ref().is_some_and(|ready| std::ptr::eq(ready.address(), node)) {
             set_aside.goes_on();
