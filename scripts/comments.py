@@ -5,6 +5,8 @@
 
 Of a safety comment: one that says no more than "the caller" or "as above" is no argument; it names the condition that it uses.
 
+A heading of a section stands alone in its line: what rustfmt has joined to it is no text any more.
+
 Of a line: at most 100 columns, where there is something to break, and at most 120 in what cannot be broken there: a fence of
 documentation (code, pictures) and a table. Not of a comment that is code, nor of a line without a blank to break at, as a link or a rule.
 """
@@ -21,6 +23,8 @@ WIDEST = 120
 COMMENT = re.compile(r"\s*(//[/!]?)(?: (.*))?$")
 # The line says this, and nothing more.
 EMPTY = re.compile(r"SAFETY: (the caller|as above|as there|see above|likewise|the same)[.;]?$", re.IGNORECASE)
+# A section's heading with text behind it.
+JOINED = re.compile(r"# (Blocking|Cancellation|Complexity|Errors|Examples|Panics|Safety) \S")
 FENCE = re.compile(r"\s*(```|~~~)")
 
 
@@ -46,6 +50,13 @@ def without_argument(block):
             yield number
 
 
+def joined_headings(block):
+    """The lines in which a section's text stands in its heading."""
+    for number, _, kind, says in block:
+        if kind != "//" and JOINED.match(says):
+            yield number
+
+
 def too_long(block):
     """The lines that should be broken."""
     in_fence = False
@@ -61,19 +72,22 @@ def too_long(block):
 
 def main():
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.rs"], cwd=ROOT, capture_output=True, text=True, check=True)
-    arguments, long = [], []
+    arguments, headings, long = [], [], []
     for name in sorted(names.stdout.split()):
         path = ROOT / name
         if not path.exists():
             continue
         for block in comments(path.read_text(encoding="utf-8")):
             arguments.extend(f"{name}:{n}" for n in without_argument(block))
+            headings.extend(f"{name}:{n}" for n in joined_headings(block))
             long.extend(f"{name}:{n}" for n in too_long(block))
     for place in arguments:
         print(f"{place}: a safety comment that only points elsewhere")
+    for place in headings:
+        print(f"{place}: a heading with text behind it")
     for place in long:
         print(f"{place}: a comment of more than {COLUMNS} columns ({WIDEST} in a table or a picture)")
-    sys.exit(bool(arguments or long))
+    sys.exit(bool(arguments or headings or long))
 
 
 main()

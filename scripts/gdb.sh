@@ -64,10 +64,11 @@ check() {
 for mode in fibers threads; do
     in_gdb "$mode" -ex 'break ready_for_gdb' -ex "run $mode" "$program"
     check "$mode"
-    if [ $mode = fibers ]; then
-        # Its own stack is there again.
-        sed -n '/^\[own\]$/,$p' fibers.txt | grep 'waiting::main ' >/dev/null || fail fibers "the own stack of the thread"
-    fi
+    # The thread's own stack is there again, asked for or when the program goes on.
+    sed -n '/^\[own\]$/,$p' "$mode.txt" | grep 'waiting::main ' >/dev/null || fail "$mode" "the own stack of the thread"
+    timeout 120 gdb -q -nx -batch -ex 'set debuginfod enabled off' -ex "source $commands" -ex 'break ready_for_gdb' -ex "run $mode" \
+        -ex 'myriad bt 1' -ex 'thread 1' -ex 'stepi' -ex 'echo [on]\n' -ex 'bt' "$program" >"$mode-on.txt" 2>&1 || true
+    sed -n '/^\[on\]$/,$p' "$mode-on.txt" | grep 'waiting::main ' >/dev/null || fail "$mode-on" "the own stack after a step"
     # A core dump, where the kernel leaves one here.
     rm -f core*
     (ulimit -c unlimited 2>/dev/null && exec "$program" "$mode" dump) >/dev/null 2>&1 || true

@@ -159,8 +159,11 @@ class FiberUnwinder(Unwinder):
         info.add_saved_register("rsp", gdb.Value(self.saved + 24).cast(data))
         return info
 
-    def show(self, saved):
+    def forget(self):
         self.saved = None
+
+    def show(self, saved):
+        self.forget()
         gdb.invalidate_cached_frames()
         if saved is not None:
             frame = gdb.newest_frame()
@@ -176,6 +179,8 @@ class FrameId:
 
 FIBER = FiberUnwinder()
 gdb.unwinder.register_unwinder(None, FIBER, replace=True)
+# Once the program goes on the fiber's stack is another one.
+gdb.events.cont.connect(lambda _: FIBER.forget())
 
 
 class Myriad(gdb.Command):
@@ -204,6 +209,7 @@ class Workers(gdb.Command):
 
     def invoke(self, argument, from_tty):
         pools = static("myriad_core::sched::pool::POOLS")
+        records = {task.address for task in tasks()}
         low, high = pools.type.range()
         peer = gdb.lookup_type("myriad_core::sched::worker::Peer").pointer()
         for i in range(low, high + 1):
@@ -215,8 +221,7 @@ class Workers(gdb.Command):
             for j in range(length):
                 w = data.cast(peer.pointer())[j].dereference()
                 thread, runs = number(w["thread"]), int(pointer(w["running"])) & WORD
-                known = any(runs == task.address for task in tasks())
-                what = f"runs {runs:#x}" if known else "runs no task of the list"
+                what = f"runs {runs:#x}" if runs in records else "runs no task of the list"
                 print(f"pool {i}, worker {j}: thread {thread}, {what}")
 
 
@@ -225,10 +230,15 @@ class Backtrace(gdb.Command):
 
     def __init__(self):
         super().__init__("myriad bt", gdb.COMMAND_STACK)
+        # The thread that was selected before that of a task.
+        self.own = None
 
     def invoke(self, argument, from_tty):
         if not argument.strip():
             FIBER.show(None)
+            if self.own is not None and self.own.is_valid():
+                self.own.switch()
+            self.own = None
             return gdb.execute("bt")
         which = int(gdb.parse_and_eval(argument))
         all_tasks = tasks()
@@ -241,10 +251,12 @@ class Backtrace(gdb.Command):
         shared = home.cast(gdb.lookup_type("myriad_core::sched::idle::WorkerShared").pointer()).dereference()
         if number(field(shared["ready"], "shared")):
             lwp = number(at(saved, "myriad_core::sched::stacks::OsStack")["tid"])
-            for thread in gdb.selected_inferior().threads():
-                if thread.ptid[1] == lwp:
-                    thread.switch()
+            found = [thread for thread in gdb.selected_inferior().threads() if thread.ptid[1] == lwp]
+            if not found:
+                raise gdb.GdbError(f"gdb knows no thread {lwp}, on which this task is blocked")
             FIBER.show(None)
+            self.own = self.own or gdb.selected_thread()
+            found[0].switch()
         else:
             FIBER.show(saved)
         gdb.execute("bt")

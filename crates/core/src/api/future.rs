@@ -331,8 +331,9 @@ fn cancelled<F: Future>(task: Polled<F>) -> Ended {
 
 /// After the last poll.
 ///
-/// # Safety The caller polls `task`, alone. The payload is what `ended` says: the output, or that
-/// of a panic.
+/// # Safety
+/// The caller polls `task`, alone. The payload is what `ended` says: the output, or that of a
+/// panic.
 #[inline(always)]
 unsafe fn end(task: *mut Header, ended: Ended) -> Ended {
     context::finish_future();

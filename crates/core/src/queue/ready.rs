@@ -76,10 +76,10 @@ impl ReadyQueue {
             // SAFETY: the ring is there as long as `self`, and is changed through shared
             // references.
             let ring = unsafe { &*ring };
-            // (In this order, so that none has gone on that is not there.)
             let first = ring.first.get();
             let next = usize::from(!ring.next.load(Relaxed).is_null());
-            (ring.end.get() - first + next, first + ring.out_of_next.get())
+            // (The ends are read one after the other, while the ring moves on.)
+            (ring.end.get().saturating_sub(first) + next, first + ring.out_of_next.get())
         })
     }
 
@@ -179,8 +179,8 @@ impl OwnRing<'_> {
 ///
 /// It is reached by shared references, whose holder is the owner or has the lock, and is alone: the
 /// cells are for that one. Positions only grow. They and the slot are [`Shown`] to whoever
-/// [counts](ReadyQueue::len). (Std's atomics and cells: who changes the ring is alone in it, and a
-/// model sees that by the cell around the whole.)
+/// [counts](ReadyQueue::counts). (Std's atomics and cells: who changes the ring is alone in it, and
+/// a model sees that by the cell around the whole.)
 #[derive(Debug)]
 pub(crate) struct Ready {
     slots: StdUnsafeCell<Box<[Cell<*mut Parked>]>>,

@@ -80,6 +80,17 @@ impl ThreadPoolState {
     }
 }
 
+/// What a pool of threads has at one moment.
+pub(crate) struct CallCounts {
+    /// What the threads are called.
+    pub(crate) name: &'static str,
+    pub(crate) threads: usize,
+    /// Of these the ones that have nothing to do.
+    pub(crate) idle: usize,
+    /// Calls that wait for a thread.
+    pub(crate) queued: usize,
+}
+
 /// Where an idle thread waits for a job.
 #[derive(Default)]
 struct IdleThread {
@@ -105,7 +116,7 @@ pub(crate) fn works_here() -> bool {
 
 /// How many threads have nothing to do, and wait for a call or for their end.
 pub(crate) fn idle_threads() -> usize {
-    [&BLOCKING, &COMPUTE].map(|pool| pool.counts().2).iter().sum()
+    [&BLOCKING, &COMPUTE].map(|pool| pool.count().idle).iter().sum()
 }
 
 impl ThreadPool {
@@ -115,13 +126,17 @@ impl ThreadPool {
         ThreadPool { name, most, state: Mutex::new(state) }
     }
 
-    /// What the threads are called, how many there are, how many of them have nothing to do, and
-    /// how many calls wait for one.
-    pub(crate) fn counts(&'static self) -> (&'static str, usize, usize, usize) {
+    /// What it has now. In the child of a fork it has nothing of the parent's.
+    pub(crate) fn count(&self) -> CallCounts {
+        fork::hold(Rank::Calls, take);
         let state = self.state.lock();
-        let is_here = state.era == fork::era();
-        let of_here = |n| if is_here { n } else { 0 };
-        (self.name, of_here(state.threads), of_here(state.idle.len()), of_here(state.queue.len()))
+        let of_here = |n| if state.era == fork::era() { n } else { 0 };
+        CallCounts {
+            name: self.name,
+            threads: of_here(state.threads),
+            idle: of_here(state.idle.len()),
+            queued: of_here(state.queue.len()),
+        }
     }
 
     /// Has the job run by a thread. Gives it back if there is none and none can be started.
@@ -213,16 +228,6 @@ impl ThreadPool {
         } else {
             state.asleep -= 1;
         }
-    }
-
-    /// How many calls run, how many threads wait for one, and how many calls wait for a thread.
-    pub(crate) fn count(&self) -> [usize; 3] {
-        let state = self.state.lock();
-        if state.era != fork::era() {
-            // The parent's.
-            return [0; 3];
-        }
-        [state.threads - state.idle.len(), state.idle.len(), state.queue.len()]
     }
 
     /// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.

@@ -93,7 +93,8 @@ pub(crate) fn task_keeps_worker(
             "`compute` is for long computations, and `yield_now` lets others go first"
         };
         say!(
-            "myriad: hint: {text}. What waits behind it goes on elsewhere if it can, on spare workers if need be; {instead}. (Said once,              in debug builds; `Builder::on_stuck` decides.)"
+            "myriad: hint: {text}. What waits behind it goes on elsewhere if it can, on spare workers if need be; {instead}. (Said once, \
+             in debug builds; `Builder::on_stuck` decides.)"
         );
     }
 }

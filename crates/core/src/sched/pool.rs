@@ -532,7 +532,9 @@ impl Pool {
             // SAFETY: null, or a pool: pools live for ever.
             let Some(pool) = (unsafe { POOLS[number].load(Acquire).as_ref() }) else { return 0 };
             let regular: usize = pool.regular_workers().iter().map(|w| w.free_records()).sum();
-            regular + pool.spares.lock().iter().map(|w| w.free_records()).sum::<usize>()
+            // (In the child of a fork another thread of the parent may have had the lock.)
+            let spares = pool.spares.try_lock();
+            regular + spares.map_or(0, |spares| spares.iter().map(|w| w.free_records()).sum())
         };
         (0..numbers).map(of_pool).sum()
     }

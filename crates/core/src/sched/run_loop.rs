@@ -258,10 +258,9 @@ fn take_from_stuck(w: &Worker) -> Option<Runnable> {
         let task = if w.passes_jobs_over() {
             spare::steal(w, victim, force)
         } else {
-            spare::unless_job(w, victim, steal_one(victim, force))
+            spare::unless_job(w, victim, steal_one(victim, force)).inspect(|_| has_stolen(w, victim, 1))
         };
         if task.is_some() {
-            has_stolen(w, victim, 1);
             return task;
         }
     }

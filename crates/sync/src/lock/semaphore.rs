@@ -93,8 +93,8 @@ impl Semaphore {
     /// Takes `n` permits at once.
     ///
     /// # Blocking
-    /// As [`acquire`](Self::acquire), until `n` are free; where the semaphore has fewer in all, until
-    /// permits are [added](Self::add_permits).
+    /// As [`acquire`](Self::acquire), until `n` are free; where the semaphore has fewer in all,
+    /// until permits are [added](Self::add_permits).
     ///
     /// # Panics
     /// As [`acquire`](Self::acquire).

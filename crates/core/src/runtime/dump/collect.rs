@@ -8,7 +8,7 @@ use crate::record::memory;
 use crate::record::position::{self, Position};
 use crate::record::state;
 use crate::record::task::HeapRecord;
-use crate::sched::calls::{BLOCKING, COMPUTE};
+use crate::sched::calls::{BLOCKING, COMPUTE, CallCounts};
 use crate::sched::idle::{ASLEEP, RESTING};
 use crate::sched::pool::{FramesStay, MOST, Pool};
 use crate::sched::wait::sleepers;
@@ -280,9 +280,9 @@ impl<'a> Walk<'a> {
             let WaitsFor { reason, object } = waits;
             threads.push(ThreadState { name: thread.name().map(String::from), reason, object, timed });
         });
-        let calls = [BLOCKING.counts(), COMPUTE.counts()].into_iter();
+        let calls = [BLOCKING.count(), COMPUTE.count()].into_iter();
         let calls = calls
-            .map(|(name, threads, idle, queued)| CallThreads { name, threads, idle, queued })
+            .map(|CallCounts { name, threads, idle, queued }| CallThreads { name, threads, idle, queued })
             .filter(|calls| calls.threads + calls.queued > 0);
         let runs = self.tasks.iter().filter(|task| self.running.contains(&task.record));
         let running: HashMap<usize, &TaskState> = runs.map(|task| (task.record, task)).collect();

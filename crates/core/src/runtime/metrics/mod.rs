@@ -12,7 +12,7 @@ use super::{Runtime, global};
 use crate::record::current::CurrentTask;
 use crate::record::memory;
 use crate::runtime::pools::inside;
-use crate::sched::calls::{BLOCKING, COMPUTE, ThreadPool};
+use crate::sched::calls::{BLOCKING, COMPUTE, CallCounts, ThreadPool};
 use crate::sched::idle::{ASLEEP, RESTING};
 use crate::sched::latency::Latency;
 use crate::sched::pool::{Handle, Pool};
@@ -248,6 +248,11 @@ impl PoolMetrics {
         }
     }
 
+    /// How many of its spares are on duty.
+    pub fn spares(&self) -> usize {
+        self.workers.iter().filter(|w| w.is_spare && w.state != WorkerActivity::Parked).count()
+    }
+
     /// The sum over all its workers.
     pub fn sum(&self) -> WorkerCounts {
         let mut sum = WorkerCounts::default();
@@ -288,8 +293,8 @@ impl WorkerMetrics {
 
 impl CallMetrics {
     fn read(threads: &ThreadPool) -> CallMetrics {
-        let [running, idle, queued] = threads.count();
-        CallMetrics { running, idle, queued }
+        let CallCounts { threads, idle, queued, .. } = threads.count();
+        CallMetrics { running: threads - idle, idle, queued }
     }
 }
 
@@ -298,7 +303,6 @@ impl Metrics {
         let (made, free) = memory::count();
         Metrics {
             pools: pools
-                .filter(|(_, pool)| !pool.is_elsewhere())
                 .map(|(name, pool)| PoolMetrics::read(name, pool))
                 .collect(),
             blocking: CallMetrics::read(&BLOCKING),
@@ -308,6 +312,10 @@ impl Metrics {
     }
 
     fn of_runtime(pool: &'static Pool) -> Metrics {
+        if pool.is_elsewhere() {
+            // (Nobody gives the parent's locks back.)
+            return Metrics::read(std::iter::empty());
+        }
         let pools = pool.runtime_pools();
         Metrics::read(pools.0.iter().map(|(name, handle)| (name.clone(), handle.inner())))
     }
@@ -324,7 +332,7 @@ impl Metrics {
 
     /// How many spares are on duty: workers beside those that were asked for.
     pub fn spares(&self) -> usize {
-        self.workers().filter(|w| w.is_spare && w.state != WorkerActivity::Parked).count()
+        self.pools.iter().map(PoolMetrics::spares).sum()
     }
 
     /// The sum over all workers.
@@ -338,9 +346,10 @@ impl Metrics {
 impl Runtime {
     /// What it does, as numbers: of all its pools.
     ///
-    /// # Blocking Never blocks, and takes some microseconds (with few workers 2 or less); no worker
-    /// is held up. It may be called from anywhere, also while workers are stuck. In the child of a
-    /// `fork` there are no pools.
+    /// # Blocking
+    /// Waits for no task and no worker, and holds none up: each count is read without a lock of the
+    /// scheduler. It takes some microseconds (with few workers 2 or less), and may be called from
+    /// anywhere, also while workers are stuck. In the child of a `fork` there are no pools.
     ///
     /// # Examples
     /// ```
@@ -371,6 +380,9 @@ impl Handle {
     /// # std::io::Result::Ok(())
     /// ```
     pub fn metrics(&self) -> Metrics {
+        if self.inner().is_elsewhere() {
+            return Metrics::read(std::iter::empty());
+        }
         let pools = self.inner().runtime_pools();
         let found = pools.index_of(*self).map(|i| (pools.0[i].0.clone(), self.inner()));
         Metrics::read(found.into_iter())

@@ -1,6 +1,6 @@
 //! Metrics as Prometheus reads them: its text format, version 0.0.4.
 
-use super::{Metrics, PoolMetrics, WorkerActivity, WorkerCounts, WorkerMetrics};
+use super::{Metrics, PoolMetrics, WorkerActivity, WorkerCounts};
 use std::fmt::{self, Display, Write};
 
 /// A family of samples of one worker: name, help, and the value.
@@ -87,8 +87,7 @@ impl Metrics {
         }
         text.family("myriad_spares", "gauge", "Workers beside those asked for, on duty while others are stuck.");
         for pool in &self.pools {
-            let on_duty = |w: &&WorkerMetrics| w.is_spare && w.state != WorkerActivity::Parked;
-            text.sample("myriad_spares", of_pool(pool), pool.workers.iter().filter(on_duty).count());
+            text.sample("myriad_spares", of_pool(pool), pool.spares());
         }
         text.family("myriad_threads", "gauge", "Threads of workers.");
         self.pools.iter().for_each(|pool| text.sample("myriad_threads", of_pool(pool), pool.threads));

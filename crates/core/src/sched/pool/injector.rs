@@ -170,9 +170,9 @@ impl Pool {
         self.hurry();
     }
 
-    /// In a tick that was asked for: the oldest injected task. After [`IN_A_ROW`] such ticks one turn
-    /// is for what is ready or newest, so that those who call from outside all the time do not have
-    /// all turns.
+    /// In a tick that was asked for: the oldest injected task. After [`IN_A_ROW`] such ticks one
+    /// turn is for what is ready or newest, so that those who call from outside all the time do not
+    /// have all turns.
     ///
     /// Where nothing was injected (others have taken it), every other tick that was asked for is a
     /// turn like those that are no ticks: who asks all the time must not keep ready tasks waiting.

@@ -255,7 +255,7 @@ impl Watch {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM_AFTER);
         let threshold = if recent(self.last_ready) { READY_THRESHOLD } else { THRESHOLD };
         if self.looked.replace(now).is_some_and(|looked| now - looked >= STOOD_STILL) {
-            self.histories.iter_mut().for_each(|history| history.at_since = now);
+            self.histories.iter_mut().for_each(|history| (history.since, history.at_since) = (now, now));
         }
         let mut found = ScanResult::default();
         for (i, &shared) in self.pool.workers.all().iter().enumerate() {
@@ -544,6 +544,8 @@ mod test {
         assert_eq!(look(Duration::ZERO), None);
         // It stands for a minute.
         assert_eq!(look(Duration::from_secs(60)), None);
+        let is_stuck = || rt.pool.regular_workers()[0].shared.remote.stuck.load(Relaxed);
+        assert!(!is_stuck(), "nobody was stuck while nobody ran");
         let told = (1..100).map(|i| (i, look(Duration::from_millis(100)))).find(|(_, told)| told.is_some());
         assert_eq!(told, Some((50, Some(after))));
         gate.1.store(true, Release);
