@@ -302,9 +302,7 @@ impl Metrics {
     fn read(pools: impl Iterator<Item = (Arc<str>, &'static Pool)>) -> Metrics {
         let (made, free) = memory::count();
         Metrics {
-            pools: pools
-                .map(|(name, pool)| PoolMetrics::read(name, pool))
-                .collect(),
+            pools: pools.map(|(name, pool)| PoolMetrics::read(name, pool)).collect(),
             blocking: CallMetrics::read(&BLOCKING),
             compute: CallMetrics::read(&COMPUTE),
             records: made.saturating_sub(free + Pool::count_free_records()),
