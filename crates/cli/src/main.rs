@@ -19,6 +19,7 @@
 mod args;
 mod bench;
 mod doctor;
+mod grid;
 mod help;
 mod interrupt;
 mod out;

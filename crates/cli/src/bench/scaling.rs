@@ -4,12 +4,10 @@
 //! One row for a workload and form, one line in it for a system, as in the other table; but the
 //! numbers of workers stand beside each other, and what is compared is a system with itself.
 
-use comfy_table::Table;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-
 use super::plan::{Group, pool};
 use super::summary::{Medians, Summary};
-use super::table::{Footnotes, broken, right, shown_range, tighten};
+use super::table::{Footnotes, broken, shown_range};
+use crate::grid::{Cell, Grid};
 use crate::style::{Style, digits, thousands};
 
 /// What is shown if no workload is named: with its form.
@@ -69,9 +67,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     header.extend(workers.iter().map(|w| format!("w{w}")));
     header.extend(more.iter().map(|w| format!("{first}/{w}")));
     header.extend(["min–max".into(), "cpu".into()]);
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
-    table.set_header(header.iter().map(|h| style.bold(h)));
+    let mut table = Grid::new(header.iter().map(|h| style.bold(h)));
     let mut notes = Footnotes::default();
     for same in summaries.chunk_by(|a, b| title(a.group) == title(b.group)) {
         let mut columns = vec![Vec::new(); header.len() - 1];
@@ -83,11 +79,10 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
         }
         let (name, _) = title(same[0].group);
         let title = format!("{}\n{}", style.bold(name), broken(same[0].group.form));
-        let mut cells = vec![comfy_table::Cell::new(title), comfy_table::Cell::new(columns[0].join("\n"))];
-        cells.extend(columns[1..].iter().map(|lines| right(lines)));
-        table.add_row(cells);
+        let mut cells = vec![Cell::text(&title), Cell::left(&columns[0])];
+        cells.extend(columns[1..].iter().map(|lines| Cell::right(lines)));
+        table.push(cells);
     }
-    tighten(&mut table);
     let mut text = table.to_string();
     text += &format!("\nw{most}: nanoseconds for an operation (hop, trip, message, task) with {}.", pool(*most));
     text += &format!("\nmin–max: of all repeats, with {}.", pool(*most));

@@ -4,12 +4,11 @@
 //! the table with a number. The ratio of a system that makes no task per node stands in brackets,
 //! because that system does less.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use myriad_bench::{Form, OURS, Policy, Record, Unit};
 
 use super::plan::pool;
 use super::summary::{Medians, Summary};
+use crate::grid::{Cell, Grid};
 use crate::style::{Style, bytes, digits, nanoseconds, thousands, time};
 
 /// The lines of a group, column by column.
@@ -57,42 +56,27 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
         header.push("memory");
     }
 
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.into_iter().map(|h| style.bold(h)));
+    let mut table = Grid::new(header.into_iter().map(|h| style.bold(h)));
     for (summary, lines) in summaries.iter().zip(&groups) {
         let mut row = vec![
-            Cell::new(title(summary, style)),
-            Cell::new(lines.systems.join("\n")),
-            right(&lines.times),
-            right(&lines.ranges),
-            right(&lines.processors),
-            right(&lines.ratios),
+            Cell::text(&title(summary, style)),
+            Cell::left(&lines.systems),
+            Cell::right(&lines.times),
+            Cell::right(&lines.ranges),
+            Cell::right(&lines.processors),
+            Cell::right(&lines.ratios),
         ];
         if memory {
-            row.push(right(&lines.memory));
+            row.push(Cell::right(&lines.memory));
         }
-        table.add_row(row);
+        table.push(row);
     }
-    tighten(&mut table);
     let mut text = table.to_string();
     text += "\nmin–max: of all repeats; cpus: processors in use on average; ratio: peer / ours.";
     if groups.iter().any(|g| g.splits) {
         text += "\n(…) stands apart: a splitter makes a task only when a worker is idle, or none\n(serial), not one for every node.";
     }
     text + &notes.text(style)
-}
-
-/// Without vertical lines and wide gaps: most tables fit into 80 columns then.
-pub(super) fn tighten(table: &mut Table) {
-    let last = table.column_count() - 1;
-    for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if i < last { 1 } else { 0 }));
-    }
-}
-
-pub(super) fn right(lines: &[String]) -> Cell {
-    Cell::new(lines.join("\n")).set_alignment(CellAlignment::Right)
 }
 
 fn title(summary: &Summary<'_>, style: Style) -> String {
