@@ -7,6 +7,8 @@ Of a safety comment: one that says no more than "the caller" or "as above" is no
 
 A heading of a section stands alone in its line: what rustfmt has joined to it is no text any more.
 
+A string has no run of blanks where a line break was: a lost backslash shows in a message.
+
 Of a line: at most 100 columns, where there is something to break, and at most 120 in what cannot be broken there: a fence of
 documentation (code, pictures) and a table. Not of a comment that is code, nor of a line without a blank to break at, as a link or a rule.
 """
@@ -50,6 +52,10 @@ def without_argument(block):
             yield number
 
 
+# A string that was broken by a backslash, which is lost.
+LOST = re.compile(r'"[^"]*(?<!\\)[a-z,;(] {13,}[a-z(]')
+
+
 def joined_headings(block):
     """The lines in which a section's text stands in its heading."""
     for number, _, kind, says in block:
@@ -72,12 +78,14 @@ def too_long(block):
 
 def main():
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.rs"], cwd=ROOT, capture_output=True, text=True, check=True)
-    arguments, headings, long = [], [], []
+    arguments, headings, strings, long = [], [], [], []
     for name in sorted(names.stdout.split()):
         path = ROOT / name
         if not path.exists():
             continue
-        for block in comments(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        strings.extend(f"{name}:{n}" for n, line in enumerate(text.split("\n"), 1) if len(line) > WIDEST and LOST.search(line))
+        for block in comments(text):
             arguments.extend(f"{name}:{n}" for n in without_argument(block))
             headings.extend(f"{name}:{n}" for n in joined_headings(block))
             long.extend(f"{name}:{n}" for n in too_long(block))
@@ -85,9 +93,11 @@ def main():
         print(f"{place}: a safety comment that only points elsewhere")
     for place in headings:
         print(f"{place}: a heading with text behind it")
+    for place in strings:
+        print(f"{place}: a run of blanks in a string: has a line break lost its `\\`?")
     for place in long:
         print(f"{place}: a comment of more than {COLUMNS} columns ({WIDEST} in a table or a picture)")
-    sys.exit(bool(arguments or headings or long))
+    sys.exit(bool(arguments or headings or strings or long))
 
 
 main()

@@ -342,7 +342,8 @@ fn home_numbers(fibers: bool, workers: usize) -> io::Result<u32> {
     }
     position::numbers(workers).ok_or_else(|| {
         io::Error::other(format!(
-            "this process has made too many workers in fiber mode for {workers} more: workers are used again only by a runtime              with as many of them and the same policy, so give the runtimes that you build one after the other the same settings"
+            "this process has made too many workers in fiber mode for {workers} more: workers are used again only by a runtime \
+             with as many of them and the same policy, so give the runtimes that you build one after the other the same settings"
         ))
     })
 }

@@ -51,7 +51,9 @@ impl ThreadBuilder {
     pub fn run(self) {
         if guest::worker().is_some() {
             panic!(
-                "rayon (on Myriad): `ThreadBuilder::run` was called in a task of Myriad, or in a job of rayon's global pool, which is                  no thread for a pool of its own: call it on a thread, for instance by `std::thread::spawn(|| thread.run())`, or, in                  a task, by `myriad::blocking(|| thread.run())`"
+                "rayon (on Myriad): `ThreadBuilder::run` was called in a task of Myriad, or in a job of rayon's global pool, which is \
+                 no thread for a pool of its own: call it on a thread, for instance by `std::thread::spawn(|| thread.run())`, or, in \
+                 a task, by `myriad::blocking(|| thread.run())`"
             );
         }
         let ThreadBuilder { deque, registry, index, .. } = self;
