@@ -143,9 +143,7 @@ impl Builder {
     }
 
     fn cell<M: Send + 'static>(&self, spawned_at: &'static Location<'static>) -> Arc<Cell<M>> {
-        let cell = Arc::new(Cell::new(Life::new(spawned_at), false, self.gate()));
-        self.prepare(|| pid_of(&cell));
-        cell
+        Arc::new(Cell::new(Life::new(spawned_at), false, self.gate()))
     }
 
     /// Starts an actor that is a closure: see [`spawn`].
@@ -156,10 +154,34 @@ impl Builder {
         F: FnOnce(Mailbox<M>) -> E + Send + 'static,
         E: Ending,
     {
+        self.spawn_and(body, |_| ()).0
+    }
+
+    /// Starts an actor that is a closure, with a monitor that was there before its first turn.
+    #[track_caller]
+    pub fn spawn_monitor<M, F, E>(self, body: F) -> (Address<M>, Monitor)
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
+        E: Ending,
+    {
+        self.spawn_and(body, |cell| monitor(&pid_of(cell)))
+    }
+
+    /// Starts an actor that is a closure, with what `before` makes before its first turn.
+    #[track_caller]
+    fn spawn_and<M, F, E, T>(self, body: F, before: impl FnOnce(&Arc<Cell<M>>) -> T) -> (Address<M>, T)
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
+        E: Ending,
+    {
         let cell = self.cell(Location::caller());
         let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
+        self.prepare(|| pid_of(&cell));
+        let made = before(&cell);
         drop(myriad_core::spawn(move || actor.run()));
-        Address(cell)
+        (Address(cell), made)
     }
 
     /// Starts an actor that is a future: see [`spawn_async`].
@@ -171,28 +193,12 @@ impl Builder {
         Fut: Future<Output: Ending> + Send + 'static,
     {
         let cell = self.cell(Location::caller());
-        let future = body(Mailbox::new(cell.clone()));
-        drop(myriad_core::spawn_async(ActorFuture {
-            future: ManuallyDrop::new(future),
-            cell: cell.clone(),
-            begun: false,
-        }));
+        // (If `body` panics there is no actor yet, and no partner has heard of one.)
+        let future = ManuallyDrop::new(body(Mailbox::new(cell.clone())));
+        let actor = ActorFuture { future, cell: cell.clone(), begun: false };
+        self.prepare(|| pid_of(&cell));
+        drop(myriad_core::spawn_async(actor));
         Address(cell)
-    }
-
-    /// Starts an actor that is a closure, with a monitor that was there before its first turn.
-    #[track_caller]
-    pub fn spawn_monitor<M, F, E>(self, body: F) -> (Address<M>, Monitor)
-    where
-        M: Send + 'static,
-        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
-        E: Ending,
-    {
-        let cell = self.cell(Location::caller());
-        let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
-        let monitor = monitor(&pid_of(&cell));
-        drop(myriad_core::spawn(move || actor.run()));
-        (Address(cell), monitor)
     }
 }
 
@@ -204,11 +210,13 @@ pub(crate) fn reason_of(mut payload: Payload) -> Reason {
     reason
 }
 
-/// The whole exit protocol, of an actor whose state was dropped. Cancellations are kept off: the
-/// task is cancelled for good, if it was, and this is no part of what was to end.
-fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutOff) {
+/// The whole exit protocol; `state` drops what the actor has. Cancellations are kept off: the task
+/// is cancelled for good, if it was, and this is no part of what was to end.
+fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutOff, state: impl FnOnce()) {
     let all = || {
         let reason = cell.life.settle(why);
+        // (A panic of a destructor changes the reason no more.)
+        _ = user_code::call(state).map_err(discard);
         if !put_off.is_empty() {
             drop_quietly(put_off);
         }
@@ -241,17 +249,16 @@ impl<M: Send + 'static, F> Actor<M, F> {
         let mail = Mailbox::new(cell.clone());
         let turn = || user_code::body(|| body(mail).reason());
         let (result, put_off) = frame::enter(&*cell, task, turn);
-        end(&cell, result.unwrap_or_else(reason_of), put_off);
+        end(&cell, result.unwrap_or_else(reason_of), put_off, || ());
     }
 }
 
 impl<M: Send + 'static, F> Drop for Actor<M, F> {
     #[cold]
     fn drop(&mut self) {
+        let body = &mut self.body;
         // SAFETY: dropped once, here; `run` forgets the whole.
-        let body = unsafe { ManuallyDrop::take(&mut self.body) };
-        drop_quietly(body);
-        end(&self.cell, Reason::Cancelled, Vec::new());
+        end(&self.cell, Reason::Cancelled, Vec::new(), || unsafe { ManuallyDrop::drop(body) });
     }
 }
 
@@ -305,10 +312,9 @@ impl<M: Send + 'static, Fut> ActorFuture<M, Fut> {
         if self.cell.inbox.is_closed() {
             return;
         }
+        let future = &mut self.future;
         // SAFETY: dropped here, once: a second time the inbox is closed. It is not moved.
-        let dropped = user_code::call(|| unsafe { ManuallyDrop::drop(&mut self.future) });
-        _ = dropped.map_err(discard);
-        end(&self.cell, why, put_off);
+        end(&self.cell, why, put_off, || unsafe { ManuallyDrop::drop(future) });
     }
 }
 

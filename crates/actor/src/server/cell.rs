@@ -80,6 +80,7 @@ impl<S: Server> ServerCell<S> {
     pub(super) unsafe fn step(&self, first: First<S::Message>) -> Next<S::Message> {
         // SAFETY: the caller consumes (this function's contract).
         let state = unsafe { self.state() };
+        frame::goes_on(&self.cell.life);
         let mut cx = Context::new(self);
         if state.timer.is_some() {
             // (Cancelled; if it has fired already its turn finds another number.)
