@@ -112,7 +112,7 @@ impl Builder {
 
     /// Room for so many messages, and what a send does without room. Messages that a selective
     /// receive has put off count. What the runtime of actors sends (exits, downs, timers) comes in
-    /// always.
+    /// always; [`OnFull::DropOldest`] may drop it later.
     ///
     /// # Panics
     /// If the limit is 0.
