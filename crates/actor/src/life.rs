@@ -61,7 +61,7 @@ pub(crate) struct Extra {
     pub(crate) links: Links,
     pub(crate) watches: Vec<Watch>,
     pub(crate) name: Option<Arc<str>>,
-    /// What to do when it ends: leave groups, tell the supervisor's table.
+    /// What it does at its end: it leaves its groups.
     pub(crate) at_end: Vec<AtEnd>,
     /// The call that it waits in.
     pub(crate) waits_for: Option<Call>,
