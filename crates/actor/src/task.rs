@@ -10,7 +10,7 @@ use crate::monitor::{Monitor, monitor};
 use crate::pid::{AsPid, Pid};
 use crate::reason::{Ending, Reason};
 use myriad_core::engine::running::UnderWay;
-use myriad_core::engine::unwind::{Payload, discard, drop_quietly, end_cancellation, is_cancellation};
+use myriad_core::engine::unwind::{Payload, discard, drop_quietly, end_cancellation, is_cancellation, resume};
 use myriad_core::engine::user_code;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -62,6 +62,9 @@ where
 /// Starts an actor that is a future: some hundred bytes while it waits, and no stack.
 ///
 /// As [`spawn`] otherwise.
+///
+/// # Panics
+/// If `body` does while it makes the future; the actor has ended then.
 ///
 /// # Examples
 /// ```
@@ -193,8 +196,14 @@ impl Builder {
         Fut: Future<Output: Ending> + Send + 'static,
     {
         let cell = self.cell(Location::caller());
-        // (If `body` panics there is no actor yet, and no partner has heard of one.)
-        let future = ManuallyDrop::new(body(Mailbox::new(cell.clone())));
+        let future = match user_code::body(|| body(Mailbox::new(cell.clone()))) {
+            Ok(future) => ManuallyDrop::new(future),
+            Err(payload) => {
+                // No task is there that would end it; who has its address waits for that.
+                end(&cell, said_by(&payload), Vec::new(), || ());
+                resume(payload)
+            }
+        };
         let actor = ActorFuture { future, cell: cell.clone(), begun: false };
         self.prepare(|| pid_of(&cell));
         drop(myriad_core::spawn_async(actor));
@@ -204,10 +213,14 @@ impl Builder {
 
 /// Why a turn has ended that did not return.
 pub(crate) fn reason_of(mut payload: Payload) -> Reason {
-    let reason = if is_cancellation(&payload) { Reason::Cancelled } else { Reason::of_panic(&*payload) };
+    let reason = said_by(&payload);
     end_cancellation(&mut payload);
     discard(payload);
     reason
+}
+
+fn said_by(payload: &Payload) -> Reason {
+    if is_cancellation(payload) { Reason::Cancelled } else { Reason::of_panic(&**payload) }
 }
 
 /// The whole exit protocol; `state` drops what the actor has. Cancellations are kept off: the task
