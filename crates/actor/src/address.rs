@@ -142,8 +142,8 @@ impl<M: Send + 'static> Address<M> {
                     drop(oldest);
                     Place::Free(message)
                 }
-                // All that count were put off by the receiver, or are in the hands of a turn, or were
-                // taken just now. The newest is not the oldest: it comes in beside them.
+                // All that count were put off by the receiver, or are in the hands of a turn, or
+                // were taken just now. The newest is not the oldest: it comes in beside them.
                 None => {
                     gate.force();
                     Place::Free(message)

@@ -2,11 +2,11 @@
 //!
 //! **Deadlocks.** While an actor waits in a call its life says in which. A call looks first along
 //! that chain, from the actor that is called: if the chain comes back to the caller, all of them
-//! would wait for ever, and the call is refused. Each link is written before the look and under the
-//! lock of its life, so of two calls that close a circle at the same time one finds it. A call whose
-//! answer was sent is no link, though its caller may not have gone on yet; but while the handler
-//! runs in place, its caller waits for the handler's return. Calls of an actor are nested: one that
-//! returns leaves the one around it as the actor's wait.
+//! would wait for ever, and the call is refused. Each link is written before the look and under
+//! the lock of its life, so of two calls that close a circle at the same time one finds it. A call
+//! whose answer was sent is no link, though its caller may not have gone on yet; but while the
+//! handler runs in place, its caller waits for the handler's return. Calls of an actor are nested:
+//! one that returns leaves the one around it as the actor's wait.
 
 use crate::address::Address;
 use crate::frame::{all_current, put_off};

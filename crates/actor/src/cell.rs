@@ -27,8 +27,8 @@ pub enum OnFull {
     /// actors. So an actor that must hear of ends has another policy.
     ///
     /// What a selective receive has put off, and the message with which a server's turn begins,
-    /// were taken out of the queue, and stay. If these are all that the limit allows, one more comes
-    /// in, and is the one that is dropped next.
+    /// were taken out of the queue, and stay. If these are all that the limit allows, one more
+    /// comes in, and is the one that is dropped next.
     DropOldest,
 }
 

@@ -29,8 +29,8 @@ pub(crate) struct Frame {
     task: UnderWay,
     older: Cell<*const Frame>,
     newer: Cell<*const Frame>,
-    /// What a panic has dropped, and is dropped for good when it is known why the actor ends, or that
-    /// it goes on.
+    /// What a panic has dropped, and is dropped for good when it is known why the actor ends, or
+    /// that it goes on.
     put_off: RefCell<Vec<Box<dyn Any>>>,
 }
 
@@ -139,8 +139,8 @@ pub(crate) fn all_current() -> Vec<Pid> {
     all
 }
 
-/// Keeps a value that a panic would drop until it is known why the actor ends, or that it has caught
-/// the panic. Where no actor runs the value comes back.
+/// Keeps a value that a panic would drop until it is known why the actor ends, or that it has
+/// caught the panic. Where no actor runs the value comes back.
 pub(crate) fn put_off<T: 'static>(value: T) -> Result<(), T> {
     let mut value = Some(value);
     find(|frame| {

@@ -1,10 +1,10 @@
 //! Messages that a selective receive has put off.
 //!
-//! They stand in order, each at a number that counts from the first one ever. One that is taken out
-//! leaves a hole, so the others keep their numbers, which marks name. Holes in front go at once;
-//! those at the back stay: a mark stands behind them, and what comes later must not get a number
-//! before that. When most is holes the rest moves up, and marks of before are good no longer: then a
-//! receive looks at all, which is never wrong, for a mark only spares looks.
+//! They stand in order, each at a number that counts from the first one ever. One that is taken
+//! out leaves a hole, so the others keep their numbers, which marks name. Holes in front go at
+//! once; those at the back stay: a mark stands behind them, and what comes later must not get a
+//! number before that. When most is holes the rest moves up, and marks of before are good no
+//! longer: then a receive looks at all, which is never wrong, for a mark only spares looks.
 
 use std::collections::VecDeque;
 

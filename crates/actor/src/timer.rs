@@ -54,8 +54,8 @@ impl<M: Send + 'static> Address<M> {
 }
 
 impl<M: Send + 'static> Timer<M> {
-    /// Takes the message back: it does not come. How much time was left; `None` if its time was over
-    /// first. Then it was received, is in the mailbox, or comes in a moment.
+    /// Takes the message back: it does not come. How much time was left; `None` if its time was
+    /// over first. Then it was received, is in the mailbox, or comes in a moment.
     ///
     /// # Blocking
     /// Never.

@@ -3,9 +3,10 @@
 //! **Who consumes.** The inbox of a server is *idle* or has one consumer: a turn (`turn.rs`), which
 //! is a task, or a caller that handles its message in place. The state is the consumer's.
 //!
-//! **Invariant.** The record has a reference to itself until its end, so it stands while it is idle.
-//! Who consumes has another one, the turn its own, a caller that of its address: from the moment
-//! when the inbox is idle the next consumer may end the server, which gives the record's up.
+//! **Invariant.** The record has a reference to itself until its end, so it stands while it is
+//! idle. Who consumes has another one, the turn its own, a caller that of its address: from the
+//! moment when the inbox is idle the next consumer may end the server, which gives the record's
+//! up.
 
 use super::turn::{First, Turn};
 use super::{Context, Next, Server};
@@ -66,8 +67,8 @@ impl<S: Server> ServerCell<S> {
     /// The `Arc` that the record lies in.
     pub(super) fn arc(&self) -> Arc<Self> {
         let this: *const Self = self;
-        // SAFETY: `start` alone makes records, in an `Arc`, whose address this is, and which is kept
-        // by whoever lends `self`.
+        // SAFETY: `start` alone makes records, in an `Arc`, whose address this is, and which is
+        // kept by whoever lends `self`.
         unsafe {
             Arc::increment_strong_count(this);
             Arc::from_raw(this)

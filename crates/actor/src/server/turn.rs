@@ -27,8 +27,8 @@ pub(super) enum First<M> {
     End,
 }
 
-/// The right and the duty to consume, on the way into a task. Dropped without a turn (the runtime has
-/// ended), it ends the server.
+/// The right and the duty to consume, on the way into a task. Dropped without a turn (the runtime
+/// has ended), it ends the server.
 pub(super) struct Turn<S: Server> {
     /// `None` once the turn has begun.
     server: Option<Arc<ServerCell<S>>>,
@@ -121,8 +121,8 @@ impl<S: Server> Drop for Turn<S> {
     }
 }
 
-/// So many ends may stand on top of each other on a stack. (More than one: a `terminate` may wait for
-/// the end of another server.)
+/// So many ends may stand on top of each other on a stack. (More than one: a `terminate` may wait
+/// for the end of another server.)
 const DEEP: usize = 4;
 
 thread_local! {
@@ -186,7 +186,8 @@ mod test {
         }
     }
 
-    /// The timer fires between the handler and the idle inbox: it waits until the server is at rest.
+    /// The timer fires between the handler and the idle inbox: it waits until the server is at
+    /// rest.
     #[test]
     fn a_timer_that_fires_before_the_server_is_at_rest_is_not_lost() {
         myriad_core::run(|| {

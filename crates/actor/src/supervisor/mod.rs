@@ -34,8 +34,8 @@ pub enum Strategy {
 /// actor with an empty mailbox: an [`Address`](crate::Address) is of one incarnation; [`Tree::get`]
 /// and names follow.
 ///
-/// If the supervisor is killed, or panics, its children are killed, and have ended before anybody is
-/// told. If its runtime ends first, they are killed, and nobody waits for them.
+/// If the supervisor is killed, or panics, its children are killed, and have ended before anybody
+/// is told. If its runtime ends first, they are killed, and nobody waits for them.
 ///
 /// # Examples
 /// ```

@@ -116,8 +116,8 @@ impl Running {
             }
             Order::Get(id, reply) => {
                 let at = self.table.find(&id);
-                // It has ended, or is ending, and its `Down` has not been received: a new one is what is
-                // asked for.
+                // It has ended, or is ending, and its `Down` has not been received: a new one is
+                // what is asked for.
                 let dead = at.and_then(|at| {
                     let entry = self.table.get(at)?;
                     (!entry.running.as_ref()?.pid.is_alive()).then_some((at, entry.generation))
