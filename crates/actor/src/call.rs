@@ -9,7 +9,7 @@
 //! one that returns leaves the one around it as the actor's wait.
 
 use crate::address::Address;
-use crate::frame::{all_current, put_off};
+use crate::frame::{current, put_off, runs_here};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
 use myriad_core::time::{self, Instant};
@@ -256,9 +256,7 @@ fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Rep
 
 /// The actor that runs here waits in a call until this is dropped.
 struct Waits {
-    /// All actors that run here, the innermost, which calls, first.
-    callers: Vec<Pid>,
-    progress: Option<Arc<Progress>>,
+    caller: Option<(Pid, Arc<Progress>)>,
     /// The call around this one, while this one stands in its place.
     outer: Option<Call>,
 }
@@ -267,54 +265,53 @@ impl Waits {
     /// Nothing, where no actor runs. `Err`: the caller would wait for itself.
     #[inline]
     fn begin(is_in_place: bool, called: impl FnOnce() -> Pid) -> Result<Waits, CallError> {
-        let callers = all_current();
-        let Some(caller) = callers.first() else { return Ok(Waits { callers, progress: None, outer: None }) };
+        let Some(caller) = current() else { return Ok(Waits { caller: None, outer: None }) };
         let called = called();
         let progress = Progress { is_answered: AtomicBool::new(false), is_in_place: AtomicBool::new(is_in_place) };
         let progress = Arc::new(progress);
         let mut call = Some(Call { called: called.clone(), progress: progress.clone() });
         caller.life().extra(true, |extra| std::mem::swap(&mut extra.waits_for, &mut call));
-        let waits = Waits { callers, progress: Some(progress), outer: call };
-        waits.look(called).map_or(Ok(waits), |circle| Err(CallError::Deadlock(circle)))
+        let waits = Waits { caller: Some((caller, progress)), outer: call };
+        circle_of(called).map_or(Ok(waits), |circle| Err(CallError::Deadlock(circle)))
     }
 
     /// For the reply of this call.
     fn answered(&self) -> Answered {
-        Answered(self.progress.clone())
+        Answered(self.caller.as_ref().map(|(_, progress)| progress.clone()))
     }
 
     /// The handler has not run in place, or has returned.
     fn leave_place(&self) {
-        if let Some(progress) = &self.progress {
+        if let Some((_, progress)) = &self.caller {
             // Relaxed: a look that comes earlier finds the caller as it was then.
             progress.is_in_place.store(false, Relaxed);
-        }
-    }
-
-    /// The circle that the caller would close.
-    fn look(&self, called: Pid) -> Option<Vec<Pid>> {
-        let mut chain = vec![called];
-        loop {
-            let last = &chain[chain.len() - 1];
-            if self.callers.contains(last) {
-                return Some(chain);
-            }
-            let call = last.life().with_extra(|extra| extra.waits_for.clone()).flatten();
-            let next = call.filter(Call::is_waited_for)?.called;
-            if chain.contains(&next) {
-                return None; // a circle of others, who find it themselves
-            }
-            chain.push(next);
         }
     }
 }
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        if let Some(caller) = self.callers.first() {
+        if let Some((caller, _)) = &self.caller {
             // (The address is dropped without the lock.)
             let mut call = self.outer.take();
             caller.life().with_extra(|extra| std::mem::swap(&mut extra.waits_for, &mut call));
         }
+    }
+}
+
+/// The circle that the calling task closes with a call of this actor.
+fn circle_of(called: Pid) -> Option<Vec<Pid>> {
+    let mut chain = vec![called];
+    loop {
+        let last = &chain[chain.len() - 1];
+        if runs_here(last) {
+            return Some(chain);
+        }
+        let call = last.life().with_extra(|extra| extra.waits_for.clone()).flatten();
+        let next = call.filter(Call::is_waited_for)?.called;
+        if chain.contains(&next) {
+            return None; // a circle of others, who find it themselves
+        }
+        chain.push(next);
     }
 }

@@ -128,15 +128,9 @@ pub fn current() -> Option<Pid> {
     find(|frame| Some(frame.pid()))
 }
 
-/// All actors that the calling task is in, the innermost first: more than one where a handler runs
-/// in place.
-pub(crate) fn all_current() -> Vec<Pid> {
-    let mut all = Vec::new();
-    find(|frame| {
-        all.push(frame.pid());
-        None::<()>
-    });
-    all
+/// Is the calling task in this actor, in the innermost or below a handler that runs in place?
+pub(crate) fn runs_here(actor: &Pid) -> bool {
+    find(|frame| (frame.life().id() == actor.id()).then_some(())).is_some()
 }
 
 /// Keeps a value that a panic would drop until it is known why the actor ends, or that it has
