@@ -278,7 +278,6 @@ impl Running {
     /// Stops these children at once, and waits until all have ended. Back: those that had to be
     /// killed for that.
     async fn stop(&mut self, places: &[u64]) -> Vec<Arc<str>> {
-        let now = time::now();
         let (mut left, mut limits, mut killed) = (BTreeMap::new(), Vec::new(), Vec::new());
         for &at in places {
             let Some(entry) = self.table.get(at) else { continue };
@@ -288,11 +287,13 @@ impl Running {
                 ShutdownLimit::Brutal => kill(&started.pid),
                 ShutdownLimit::Never => exit(&started.pid, Reason::Shutdown),
                 ShutdownLimit::After(limit) => {
-                    limits.push((now + limit, at));
+                    limits.push((limit, at));
                     exit(&started.pid, Reason::Shutdown);
                 }
             }
         }
+        // (All have been told.)
+        let now = time::now();
         // The next one last.
         limits.sort_unstable_by(|a, b| b.cmp(a));
         while !left.is_empty() {
@@ -303,7 +304,7 @@ impl Running {
                 Order::Down(at, generation, reason) if left.get(at) == Some(generation) => Some((*at, reason.clone())),
                 _ => None,
             };
-            let limit = limits.last().map(|&(limit, _)| limit);
+            let limit = limits.last().map(|&(limit, _)| now + limit);
             // (They stay in the table meanwhile: see `start`.)
             if let Some((_, (at, reason))) = self.mail.select_async(None, limit, is_left).await {
                 left.remove(&at);

@@ -415,8 +415,8 @@ fn a_supervisor_that_is_killed_while_it_starts_a_child_takes_all_along() {
     });
 }
 
-/// The children of a dynamic supervisor are told once, and their times run together: one after the
-/// other these would take three minutes.
+/// The times of a dynamic supervisor's children run together: one after the other these would take
+/// three minutes.
 #[test]
 fn a_dynamic_supervisor_stops_all_at_once() {
     each_runtime(|| {
@@ -430,7 +430,44 @@ fn a_dynamic_supervisor_stops_all_at_once() {
         }
         let report = tree.stop();
         assert_eq!((report.stopped, report.killed.len()), (MANY, MANY));
-        assert_eq!(told.load(SeqCst), MANY);
+    });
+}
+
+/// Each child of a dynamic supervisor is told once, before any has ended.
+#[test]
+fn a_dynamic_supervisor_tells_each_child_once() {
+    each_runtime(|| {
+        const MANY: usize = 100;
+        let (told, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(myriad::sync::Event::new()));
+        let tree = Supervisor::dynamic().start().unwrap();
+        for n in 0..MANY {
+            let (told, go) = (told.clone(), go.clone());
+            let start = move || {
+                let (told, go, ready) = (told.clone(), go.clone(), Arc::new(myriad::sync::Event::new()));
+                let is_ready = ready.clone();
+                let actor = actor::spawn_async(async move |mut mail: Mailbox<actor::Exit>| {
+                    mail.trap_exits(|exit| exit);
+                    is_ready.set();
+                    mail.receive_async().await;
+                    told.fetch_add(1, SeqCst);
+                    go.wait_async().await;
+                    told.fetch_add(std::iter::from_fn(|| mail.try_receive()).count(), SeqCst);
+                });
+                ready.wait();
+                Ok(actor)
+            };
+            tree.start_child(Child::new(&n.to_string(), start).shutdown(ShutdownLimit::Never)).unwrap();
+        }
+        let stops = {
+            let tree = tree.clone();
+            myriad::spawn(move || tree.stop())
+        };
+        while told.load(SeqCst) < MANY {
+            myriad::yield_now();
+        }
+        go.set();
+        let report = stops.join().unwrap();
+        assert_eq!((report.stopped, report.is_clean(), told.load(SeqCst)), (MANY, true, MANY));
     });
 }
 
@@ -451,5 +488,28 @@ fn a_child_without_its_name_is_gone() {
         assert!(!told.recv().unwrap().is_alive());
         tree.stop();
         kill(&taken);
+    });
+}
+
+/// A supervisor below whose child does not start has failed, and may be started again.
+#[test]
+fn a_supervisor_below_that_does_not_start_has_failed() {
+    each_runtime(|| {
+        let log = Log::default();
+        let below = |fails: bool| {
+            let log = log.clone();
+            Child::supervisor("below", move || {
+                let of = Supervisor::new(Strategy::OneForOne).child(worker("a", &log));
+                if fails { of.child(Child::new::<u8>("fails", || Err(Reason::of("no paper")))) } else { of }
+            })
+        };
+        let tree = Supervisor::dynamic().start().unwrap();
+        let error = tree.start_child(below(true)).unwrap_err();
+        let StartError::Failed { child, reason } = &error else { panic!("{error}") };
+        assert!(**child == *"below" && reason.to_string().contains("no paper"), "{error}");
+        assert_eq!(take(&log), "+a -a");
+        tree.start_child(below(false)).unwrap();
+        assert_eq!(tree.stop().stopped, 1);
+        assert_eq!(take(&log), "+a -a");
     });
 }
