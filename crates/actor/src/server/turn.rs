@@ -116,7 +116,7 @@ fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Opti
 impl<S: Server> Drop for Turn<S> {
     fn drop(&mut self) {
         if let (Some(server), Some(first)) = (self.server.take(), self.first.take()) {
-            nested(move || unbegun(server, first, Reason::Cancelled));
+            nested(Box::new(move || unbegun(server, first, Reason::Cancelled)));
         }
     }
 }
@@ -135,15 +135,17 @@ thread_local! {
 /// Ends a server that nobody runs any more. Whom that tells of its end may be such a server, too,
 /// and so on along a chain of any length.
 #[cold]
-fn nested(end: impl FnOnce() + 'static) {
-    if DEPTH.get() == DEEP {
-        return REST.with(|rest| rest.borrow_mut().push_back(Box::new(end)));
+fn nested(end: Box<dyn FnOnce()>) {
+    let mut end = Some(end);
+    // (At the very end of a thread there is no list any more.)
+    if DEPTH.get() == DEEP && REST.try_with(|rest| rest.borrow_mut().extend(end.take())).is_ok() {
+        return;
     }
     DEPTH.set(DEPTH.get() + 1);
     let is_deepest = DEPTH.get() == DEEP;
-    end();
-    while is_deepest && let Some(end) = REST.with(|rest| rest.borrow_mut().pop_front()) {
-        end();
+    while let Some(this) = end {
+        this();
+        end = if is_deepest { REST.try_with(|rest| rest.borrow_mut().pop_front()).ok().flatten() } else { None };
     }
     DEPTH.set(DEPTH.get() - 1);
 }
