@@ -57,14 +57,15 @@ impl<S: Server> Turn<S> {
     }
 
     fn run(mut self) {
-        let (Some(server), Some(first)) = (self.server.take(), self.first.take()) else { return };
+        let Some(server) = &self.server else { return };
         let task = UnderWay::here();
         // SAFETY: this task was spawned for the turn; it makes the inbox idle or closes it before
         // it ends, or tells the next turn to.
         let goes_on = unsafe { server.cell().inbox.consume(Some(task)) };
-        if !goes_on || matches!(first, First::End) {
-            return unbegun(server, first, Reason::Normal);
+        if !goes_on || matches!(self.first, Some(First::End)) {
+            return self.end(Reason::Normal);
         }
+        let (Some(server), Some(first)) = (self.server.take(), self.first.take()) else { return };
         let (result, put_off) = frame::enter(&*server, task, || user_code::body(|| all(&server, first)));
         let why = match result {
             Ok(None) => return,
@@ -74,17 +75,18 @@ impl<S: Server> Turn<S> {
         // SAFETY: `all` has not given the inbox up.
         unsafe { server.end(why, put_off) }
     }
-}
 
-/// Ends a server whose consumer has not begun with this.
-#[cold]
-fn unbegun<S: Server>(server: Arc<ServerCell<S>>, first: First<S::Message>, why: Reason) {
-    if let First::Message(message) = first {
-        // With the others in the mailbox it is dropped, before anybody is told.
-        drop(server.cell().inbox.put_back(message));
+    /// Ends the server, if the turn has not begun.
+    #[cold]
+    fn end(&mut self, why: Reason) {
+        let Some(server) = self.server.take() else { return };
+        if let Some(First::Message(message)) = self.first.take() {
+            // With the others in the mailbox it is dropped, before anybody is told.
+            drop(server.cell().inbox.put_back(message));
+        }
+        // SAFETY: the turn is the right to consume, which ends here.
+        unsafe { server.end(why, Vec::new()) }
     }
-    // SAFETY: the caller has the inbox, and hands that on to nobody.
-    unsafe { server.end(why, Vec::new()) }
 }
 
 /// Handles what there is. `Some`: the server is to end. `None`: somebody else consumes, or nobody.
@@ -115,8 +117,9 @@ fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Opti
 
 impl<S: Server> Drop for Turn<S> {
     fn drop(&mut self) {
-        if let (Some(server), Some(first)) = (self.server.take(), self.first.take()) {
-            nested(Box::new(move || unbegun(server, first, Reason::Cancelled)));
+        if self.server.is_some() {
+            let mut turn = Turn { server: self.server.take(), first: self.first.take() };
+            nested(Box::new(move || turn.end(Reason::Cancelled)));
         }
     }
 }
