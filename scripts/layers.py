@@ -114,7 +114,7 @@ CAUGHT = {
 }
 # Who runs bodies, and how often.
 BODIES = {
-    "actor": {"server/turn": 2, "supervisor/child": 1, "task": 2},
+    "actor": {"server/turn": 2, "supervisor/child": 1, "task": 3},
     "core": {
         "api/blocking/mod": 1, "api/future": 2, "api/pair": 4, "api/scope": 2, "api/spawn": 1, "api/time/timeout": 1, "api/token": 1,
         "api/try_scope": 3, "api/until": 1, "sched/cancel/mod": 1, "sched/context/inherit": 1, "sched/context/mod": 1, "sched/context/relocated": 1,

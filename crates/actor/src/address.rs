@@ -142,11 +142,11 @@ impl<M: Send + 'static> Address<M> {
                     drop(oldest);
                     Place::Free(message)
                 }
-                // All that count were put off by the receiver, or taken just now.
-                None if gate.try_enter() => Place::Free(message),
+                // All that count were put off by the receiver, or are in the hands of a turn, or
+                // were taken just now. The newest is not the oldest: it comes in beside them.
                 None => {
-                    drop(message);
-                    Place::Done
+                    gate.force();
+                    Place::Free(message)
                 }
             },
         }

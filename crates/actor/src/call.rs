@@ -1,24 +1,30 @@
 //! Calls: a message with a way back, and the wait for what comes back.
 //!
-//! **Deadlocks.** While an actor waits for a reply its life says from whom. A call looks first
-//! along that chain, from the actor that is called: if the chain comes back to the caller, all of
-//! them would wait for ever, and the call is refused. Each link is written before the look and
-//! under the lock of its life, so of two calls that close a circle at the same time one finds it.
+//! **Deadlocks.** While an actor waits in a call its life says in which. A call looks first along
+//! that chain, from the actor that is called: if the chain comes back to the caller, all of them
+//! would wait for ever, and the call is refused. Each link is written before the look and under
+//! the lock of its life, so of two calls that close a circle at the same time one finds it. A call
+//! whose answer was sent is no link, though its caller may not have gone on yet; but while the
+//! handler runs in place, its caller waits for the handler's return. Calls of an actor are nested:
+//! one that returns leaves the one around it as the actor's wait.
 
 use crate::address::Address;
-use crate::frame::{all_current, put_off};
+use crate::frame::{current, put_off, runs_here};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
 use myriad_core::time::{self, Instant};
 use myriad_sync::channel::{OnceSender, Receiver, RecvTimeoutError, oneshot};
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Where the answer to a call goes. It is part of the message; whoever has it may answer, at once
 /// or later, in the handler or elsewhere.
 ///
 /// Dropped without an answer, the caller gets [`CallError::NoReply`], or, if the actor has failed
-/// with it in hand, the reason of that.
+/// with it in hand, the reason of that. (If the actor catches the panic that drops it, the caller
+/// gets `NoReply` when the actor receives again, or its handler is done.)
 ///
 /// # Examples
 /// ```
@@ -33,12 +39,48 @@ use std::time::Duration;
 #[derive(Debug)]
 #[must_use = "a reply that is dropped is an error of its caller"]
 pub struct Reply<T: Send + 'static> {
-    sender: Option<OnceSender<T>>,
+    /// `None` once it is used. (The word comes before the answer does, in a drop, too.)
+    way: Option<(Answered, OnceSender<T>)>,
+}
+
+/// Dropped, it says of a call that the answer is sent, or never comes.
+#[derive(Debug)]
+struct Answered(Option<Arc<Progress>>);
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        if let Some(progress) = &self.0 {
+            // Relaxed: who calls after the answer goes on from it, so that one sees this.
+            progress.is_answered.store(true, Relaxed);
+        }
+    }
+}
+
+/// How far the call of an actor has come.
+#[derive(Debug)]
+struct Progress {
+    is_answered: AtomicBool,
+    /// A handler runs, or may run, on top of the caller.
+    is_in_place: AtomicBool,
+}
+
+/// What an actor waits for: a call of this one.
+#[derive(Clone)]
+pub(crate) struct Call {
+    called: Pid,
+    progress: Arc<Progress>,
+}
+
+impl Call {
+    fn is_waited_for(&self) -> bool {
+        // Relaxed: see `Answered`; of the other one only the caller's own word counts.
+        self.progress.is_in_place.load(Relaxed) || !self.progress.is_answered.load(Relaxed)
+    }
 }
 
 impl<T: Send + 'static> Reply<T> {
     pub(crate) fn new(sender: OnceSender<T>) -> Reply<T> {
-        Reply { sender: Some(sender) }
+        Reply { way: Some((Answered(None), sender)) }
     }
 
     /// Answers. Where nobody waits any more (the caller's time was over, or it has ended), the
@@ -52,23 +94,24 @@ impl<T: Send + 'static> Reply<T> {
     /// # Errors
     /// Nobody waits any more: the value comes back.
     pub fn try_send(mut self, value: T) -> Result<(), T> {
-        let sender = self.sender.take().expect("a reply is sent once");
+        let (answered, sender) = self.way.take().expect("a reply is sent once");
+        drop(answered);
         sender.send(value).map_err(|error| error.0)
     }
 
     /// Does nobody wait any more? Then the work for the answer can be saved.
     pub fn is_closed(&self) -> bool {
-        self.sender.as_ref().is_none_or(OnceSender::is_closed)
+        self.way.as_ref().is_none_or(|(_, sender)| sender.is_closed())
     }
 }
 
 impl<T: Send + 'static> Drop for Reply<T> {
     fn drop(&mut self) {
-        // (If a panic drops it, the actor ends, and its caller is to hear why.)
-        if let Some(sender) = self.sender.take()
+        // (If a panic drops it, the actor ends most often, and its caller is to hear why.)
+        if let Some(way) = self.way.take()
             && std::thread::panicking()
         {
-            drop(put_off(sender));
+            drop(put_off(way));
         }
     }
 }
@@ -127,12 +170,12 @@ impl<M: Send + 'static> Address<M> {
     /// A caller that waits unwinds, and the answer goes nowhere.
     #[track_caller]
     pub fn call<T: Send + 'static>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, CallError> {
-        let _waits = Waits::begin(self.0.life(), || self.pid())?;
-        let (sender, receiver) = oneshot();
-        let message = message(Reply::new(sender));
-        match self.0.run_here(message) {
-            Ok(()) => {}
-            Err(message) => self.send(message).map_err(|_| self.refused())?,
+        let waits = Waits::begin(true, || self.pid())?;
+        let (receiver, message) = with_reply(waits.answered(), message);
+        let ran = self.0.run_here(message);
+        waits.leave_place();
+        if let Err(message) = ran {
+            self.send(message).map_err(|_| self.refused())?;
         }
         receiver.recv().map_err(|_| self.unanswered())
     }
@@ -161,8 +204,8 @@ impl<M: Send + 'static> Address<M> {
         message: impl FnOnce(Reply<T>) -> M,
     ) -> Result<T, CallError> {
         use myriad_sync::channel::SendTimeoutError::Timeout;
-        let _waits = Waits::begin(self.0.life(), || self.pid())?;
-        let (receiver, message) = with_reply(message);
+        let waits = Waits::begin(false, || self.pid())?;
+        let (receiver, message) = with_reply(waits.answered(), message);
         match self.send_deadline(message, deadline) {
             Ok(()) => {}
             Err(Timeout(_)) => return Err(CallError::Timeout),
@@ -179,7 +222,7 @@ impl<M: Send + 'static> Address<M> {
     /// # Errors
     /// As there. A circle is found where its calls block; one that goes over a future is not.
     pub async fn call_async<T: Send + 'static>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, CallError> {
-        let (receiver, message) = with_reply(message);
+        let (receiver, message) = with_reply(Answered(None), message);
         self.send_async(message).await.map_err(|_| self.refused())?;
         receiver.recv_async().await.map_err(|_| self.unanswered())
     }
@@ -206,53 +249,69 @@ impl<M: Send + 'static> Address<M> {
     }
 }
 
-fn with_reply<T: Send + 'static, M>(message: impl FnOnce(Reply<T>) -> M) -> (Receiver<T>, M) {
+fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Reply<T>) -> M) -> (Receiver<T>, M) {
     let (sender, receiver) = oneshot();
-    (receiver, message(Reply::new(sender)))
+    (receiver, message(Reply { way: Some((answered, sender)) }))
 }
 
-/// The actors that run here wait for a reply until this is dropped.
-struct Waits(Vec<Pid>);
+/// The actor that runs here waits in a call until this is dropped.
+struct Waits {
+    caller: Option<(Pid, Arc<Progress>)>,
+    /// The call around this one, while this one stands in its place.
+    outer: Option<Call>,
+}
 
 impl Waits {
     /// Nothing, where no actor runs. `Err`: the caller would wait for itself.
     #[inline]
-    fn begin(life: &crate::life::Life, called: impl FnOnce() -> Pid) -> Result<Waits, CallError> {
-        let callers = all_current();
-        if callers.is_empty() {
-            return Ok(Waits(callers));
-        }
+    fn begin(is_in_place: bool, called: impl FnOnce() -> Pid) -> Result<Waits, CallError> {
+        let Some(caller) = current() else { return Ok(Waits { caller: None, outer: None }) };
         let called = called();
-        debug_assert_eq!(called.id(), life.id());
-        for caller in &callers {
-            caller.life().extra(true, |extra| extra.waits_for = Some(called.clone()));
-        }
-        let waits = Waits(callers);
-        waits.look(called).map_or(Ok(waits), |circle| Err(CallError::Deadlock(circle)))
+        let progress = Progress { is_answered: AtomicBool::new(false), is_in_place: AtomicBool::new(is_in_place) };
+        let progress = Arc::new(progress);
+        let mut call = Some(Call { called: called.clone(), progress: progress.clone() });
+        caller.life().extra(true, |extra| std::mem::swap(&mut extra.waits_for, &mut call));
+        let waits = Waits { caller: Some((caller, progress)), outer: call };
+        circle_of(called).map_or(Ok(waits), |circle| Err(CallError::Deadlock(circle)))
     }
 
-    /// The circle that the callers would close.
-    fn look(&self, called: Pid) -> Option<Vec<Pid>> {
-        let mut chain = vec![called];
-        loop {
-            let last = &chain[chain.len() - 1];
-            if self.0.contains(last) {
-                return Some(chain);
-            }
-            let next = last.life().with_extra(|extra| extra.waits_for.clone()).flatten()?;
-            if chain.contains(&next) {
-                return None; // a circle of others, who find it themselves
-            }
-            chain.push(next);
+    /// For the reply of this call.
+    fn answered(&self) -> Answered {
+        Answered(self.caller.as_ref().map(|(_, progress)| progress.clone()))
+    }
+
+    /// The handler has not run in place, or has returned.
+    fn leave_place(&self) {
+        if let Some((_, progress)) = &self.caller {
+            // Relaxed: a look that comes earlier finds the caller as it was then.
+            progress.is_in_place.store(false, Relaxed);
         }
     }
 }
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        for caller in &self.0 {
+        if let Some((caller, _)) = &self.caller {
             // (The address is dropped without the lock.)
-            drop(caller.life().with_extra(|extra| extra.waits_for.take()));
+            let mut call = self.outer.take();
+            caller.life().with_extra(|extra| std::mem::swap(&mut extra.waits_for, &mut call));
         }
+    }
+}
+
+/// The circle that the calling task closes with a call of this actor.
+fn circle_of(called: Pid) -> Option<Vec<Pid>> {
+    let mut chain = vec![called];
+    loop {
+        let last = &chain[chain.len() - 1];
+        if runs_here(last) {
+            return Some(chain);
+        }
+        let call = last.life().with_extra(|extra| extra.waits_for.clone()).flatten();
+        let next = call.filter(Call::is_waited_for)?.called;
+        if chain.contains(&next) {
+            return None; // a circle of others, who find it themselves
+        }
+        chain.push(next);
     }
 }

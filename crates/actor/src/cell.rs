@@ -20,15 +20,24 @@ pub enum OnFull {
     Refuse,
     /// It drops its own message.
     DropNewest,
-    /// It drops the message that has waited longest.
+    /// It drops the message that has waited longest in the queue.
+    ///
+    /// That may be one of the runtime of actors, too: an exit, a [`Down`](crate::Down), a timer's
+    /// message. The queue does not tell them apart, which would take a word for each message of all
+    /// actors. So an actor that must hear of ends has another policy.
+    ///
+    /// What a selective receive has put off, and the message with which a server's turn begins,
+    /// were taken out of the queue, and stay. If these are all that the limit allows, one more
+    /// comes in, and is the one that is dropped next.
     DropOldest,
 }
 
 /// What bounds a mailbox.
 ///
 /// A permit of `room` stands for a place. What the runtime of actors itself puts in (an exit, a
-/// [`Down`](crate::Down), a timer's message) never waits and is never lost: without a permit it
-/// counts as `over`, and those who take messages out first work that off.
+/// [`Down`](crate::Down), a timer's message) never waits and always comes in: without a permit it
+/// counts as `over`, and those who take messages out first work that off. The same is done for the
+/// newest message of a mailbox that drops the oldest, where the queue has none.
 pub(crate) struct Gate {
     pub(crate) room: Semaphore,
     pub(crate) on_full: OnFull,
@@ -51,7 +60,7 @@ impl Gate {
     }
 
     /// A place for something that is put in whether there is room or not.
-    fn force(&self) {
+    pub(crate) fn force(&self) {
         if !self.try_enter() {
             // Relaxed: a count; the messages themselves go through the inbox.
             self.over.fetch_add(1, Relaxed);

@@ -12,6 +12,7 @@
 //! that call, and does not move meanwhile. The list is used by its thread alone, and no user code
 //! runs in between. Frames of tasks that are set aside stand in it, too.
 
+use crate::life::Life;
 use crate::pid::{Pid, Process, this};
 use myriad_core::engine::running::UnderWay;
 use std::any::Any;
@@ -28,7 +29,8 @@ pub(crate) struct Frame {
     task: UnderWay,
     older: Cell<*const Frame>,
     newer: Cell<*const Frame>,
-    /// What a panic has dropped, and is dropped for good when it is known why the actor ends.
+    /// What a panic has dropped, and is dropped for good when it is known why the actor ends, or
+    /// that it goes on.
     put_off: RefCell<Vec<Box<dyn Any>>>,
 }
 
@@ -68,7 +70,11 @@ pub(crate) fn enter<R>(process: &(dyn Process + 'static), task: UnderWay, f: imp
     let entered = Entered(&frame);
     let result = f();
     drop(entered);
-    (result, frame.put_off.into_inner())
+    let put_off = frame.put_off.into_inner();
+    if !put_off.is_empty() {
+        process.life().set_put_off(false);
+    }
+    (result, put_off)
 }
 
 /// Calls `f` with each frame of the calling task, the newest first, until that says so.
@@ -93,9 +99,17 @@ fn find<R>(mut f: impl FnMut(&Frame) -> Option<R>) -> Option<R> {
 }
 
 impl Frame {
-    fn pid(&self) -> Pid {
+    fn process(&self) -> &(dyn Process + 'static) {
         // SAFETY: the caller of `enter` keeps it until the frame is left.
-        this(unsafe { &*self.process })
+        unsafe { &*self.process }
+    }
+
+    fn pid(&self) -> Pid {
+        this(self.process())
+    }
+
+    fn life(&self) -> &Life {
+        self.process().life()
     }
 }
 
@@ -114,25 +128,46 @@ pub fn current() -> Option<Pid> {
     find(|frame| Some(frame.pid()))
 }
 
-/// All actors that the calling task is in, the innermost first: more than one where a handler runs
-/// in place.
-pub(crate) fn all_current() -> Vec<Pid> {
-    let mut all = Vec::new();
-    find(|frame| {
-        all.push(frame.pid());
-        None::<()>
-    });
-    all
+/// Is the calling task in this actor, in the innermost or below a handler that runs in place?
+pub(crate) fn runs_here(actor: &Pid) -> bool {
+    find(|frame| (frame.life().id() == actor.id()).then_some(())).is_some()
 }
 
-/// Keeps a value that a panic would drop until it is known why the actor ends. Where no actor runs
-/// the value comes back.
+/// Keeps a value that a panic would drop until it is known why the actor ends, or that it has
+/// caught the panic. Where no actor runs the value comes back.
 pub(crate) fn put_off<T: 'static>(value: T) -> Result<(), T> {
     let mut value = Some(value);
     find(|frame| {
         let value: Box<dyn Any> = Box::new(value.take()?);
         frame.put_off.borrow_mut().push(value);
+        frame.life().set_put_off(true);
         Some(())
     });
     value.map_or(Ok(()), Err)
+}
+
+/// The actor of this life takes its next message: what panics have put off is dropped, for it has
+/// caught them.
+#[inline(always)]
+pub(crate) fn goes_on(life: &Life) {
+    if life.has_put_off() {
+        drop_put_off(life);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_put_off(life: &Life) {
+    // (A destructor that receives while a panic unwinds has caught nothing.)
+    if std::thread::panicking() {
+        return;
+    }
+    let put_off = find(|frame| {
+        (frame.life().id() == life.id()).then(|| {
+            life.set_put_off(false);
+            frame.put_off.take()
+        })
+    });
+    // (Here: what is dropped may wake others, and frames are looked at no longer.)
+    drop(put_off);
 }

@@ -13,7 +13,7 @@ struct Member {
     pid: Pid,
     /// Its `Address<M>`.
     address: Arc<dyn Any + Send + Sync>,
-    /// Of what the actor does at its end.
+    /// The number of what takes this out at the actor's end.
     at_end: u64,
 }
 

@@ -5,7 +5,7 @@
 //! ends like any other. In this order:
 //!
 //! 1. the reason is settled, and the actor is *ending*: no name, group, link is given to it;
-//! 2. its state is dropped (of a function, which ends by returning: before 1);
+//! 2. its state is dropped (of a function that returns or unwinds: before 1);
 //! 3. the mailbox is closed, and what is left in it is dropped: calls in it get the reason;
 //! 4. its name is free, and it has left its groups;
 //! 5. it is *dead*: monitors are told, then links.
@@ -15,6 +15,7 @@
 //! **Locks.** One for each life, `about`. Two lives are locked in the order of their numbers. Under
 //! it nothing of the user's runs: messages, names and reasons are dropped without it.
 
+use crate::call::Call;
 use crate::link::Links;
 use crate::monitor::Watch;
 use crate::pid::{Exit, Pid};
@@ -24,7 +25,7 @@ use myriad_core::engine::user_code;
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*};
 
 /// Where an actor is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub(crate) struct Life {
     id: u64,
     spawned_at: &'static Location<'static>,
     stage: AtomicU8,
+    /// Has the actor's frame something that a panic has put off? (By the actor's own task alone.)
+    has_put_off: AtomicBool,
     about: Mutex<About>,
 }
 
@@ -58,10 +61,10 @@ pub(crate) struct Extra {
     pub(crate) links: Links,
     pub(crate) watches: Vec<Watch>,
     pub(crate) name: Option<Arc<str>>,
-    /// What to do when it ends: leave groups, tell the supervisor's table.
+    /// What it does at its end: it leaves its groups.
     pub(crate) at_end: Vec<AtEnd>,
-    /// Whom it has called, and waits for.
-    pub(crate) waits_for: Option<Pid>,
+    /// The call that it waits in.
+    pub(crate) waits_for: Option<Call>,
 }
 
 /// Something to do when an actor ends, before others are told; known by a number.
@@ -92,7 +95,8 @@ pub(crate) fn number() -> u64 {
 impl Life {
     pub(crate) fn new(spawned_at: &'static Location<'static>) -> Life {
         let about = Mutex::new(About::default());
-        Life { id: number(), spawned_at, stage: AtomicU8::new(Stage::Alive as u8), about }
+        let (stage, has_put_off) = (AtomicU8::new(Stage::Alive as u8), AtomicBool::new(false));
+        Life { id: number(), spawned_at, stage, has_put_off, about }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -110,6 +114,17 @@ impl Life {
             1 => Stage::Ending,
             _ => Stage::Dead,
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_put_off(&self) -> bool {
+        // Relaxed: a note of the actor's own task to itself.
+        self.has_put_off.load(Relaxed)
+    }
+
+    pub(crate) fn set_put_off(&self, yes: bool) {
+        // Relaxed: as above.
+        self.has_put_off.store(yes, Relaxed);
     }
 
     fn set_stage(&self, stage: Stage) {

@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::cell::{Cell, pid_of};
+use crate::frame::goes_on;
 use crate::monitor::{MonitorRef, monitor_by};
 use crate::pid::{AsPid, Down, Exit, Pid};
 use crate::saved::{Mark, Saved};
@@ -118,6 +119,7 @@ impl<M: Send + 'static> Mailbox<M> {
         deadline: Option<Instant>,
         mut test: impl FnMut(&M) -> Option<R>,
     ) -> Option<(M, R)> {
+        goes_on(&self.cell.life);
         let mut found = self.saved_mut().take(mark, &mut test);
         while found.is_none() {
             let message = match self.cell.inbox.receive(deadline) {
@@ -138,6 +140,7 @@ impl<M: Send + 'static> Mailbox<M> {
         deadline: Option<Instant>,
         mut test: impl FnMut(&M) -> Option<R>,
     ) -> Option<(M, R)> {
+        goes_on(&self.cell.life);
         let mut found = self.saved_mut().take(mark, &mut test);
         while found.is_none() {
             let received = match deadline {
@@ -212,6 +215,7 @@ impl<M: Send + 'static> Mailbox<M> {
 
     #[inline(always)]
     fn saved_first(&mut self) -> Option<M> {
+        goes_on(&self.cell.life);
         let message = self.saved.as_mut()?.first()?;
         self.cell.took();
         Some(message)

@@ -154,8 +154,8 @@ pub struct MonitorRef {
 }
 
 impl MonitorRef {
-    /// Ends the monitor: afterwards no message comes. False: it has told already, and its message
-    /// is in the mailbox or was received.
+    /// Ends the monitor: afterwards no message comes. False: it was ended before, or the actor has
+    /// ended: then the message was received, is in the mailbox, or comes in a moment.
     pub fn demonitor(&self) -> bool {
         demonitor(&self.pid, self.id)
     }

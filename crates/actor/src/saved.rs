@@ -1,9 +1,10 @@
 //! Messages that a selective receive has put off.
 //!
-//! They stand in order, each at a number that counts from the first one ever. One that is taken out
-//! of the middle leaves a hole, so the others keep their numbers, which marks name; holes at either
-//! end go at once. When most is holes the rest moves up, and marks of before are good no longer:
-//! then a receive looks at all, which is never wrong, for a mark only spares looks.
+//! They stand in order, each at a number that counts from the first one ever. One that is taken
+//! out leaves a hole, so the others keep their numbers, which marks name. Holes in front go at
+//! once; those at the back stay: a mark stands behind them, and what comes later must not get a
+//! number before that. When most is holes the rest moves up, and marks of before are good no
+//! longer: then a receive looks at all, which is never wrong, for a mark only spares looks.
 
 use std::collections::VecDeque;
 
@@ -51,11 +52,14 @@ impl<M> Saved<M> {
         message
     }
 
-    /// Takes the newest.
+    /// Takes the newest. (All marks are before it, or nobody has one any more.)
     pub(crate) fn last(&mut self) -> Option<M> {
-        let message = self.messages.pop_back()?;
-        self.trim();
-        message
+        loop {
+            match self.messages.pop_back()? {
+                None => self.holes -= 1,
+                message => return message,
+            }
+        }
     }
 
     /// Takes the oldest from the mark on for which `test` has an answer.
@@ -82,7 +86,7 @@ impl<M> Saved<M> {
         Some((self.last()?, answer))
     }
 
-    /// No hole is at either end, and not most is holes.
+    /// No hole is in front, and not most is holes.
     #[inline]
     fn trim(&mut self) {
         if self.holes == 0 {
@@ -91,10 +95,6 @@ impl<M> Saved<M> {
         while let Some(None) = self.messages.front() {
             self.messages.pop_front();
             self.first += 1;
-            self.holes -= 1;
-        }
-        while let Some(None) = self.messages.back() {
-            self.messages.pop_back();
             self.holes -= 1;
         }
         if self.holes > MANY && self.holes > self.messages.len() / 2 {
@@ -142,6 +142,25 @@ mod test {
                 assert_eq!(found.map(|(m, ())| m), Some(1_000_000 + turn));
             }
         }
+    }
+
+    #[test]
+    fn a_mark_holds_when_the_newest_before_it_is_taken() {
+        let mut saved = Saved::default();
+        (0..3).for_each(|n| saved.put_off(n));
+        let mark = saved.mark();
+        assert_eq!(saved.take(None, &mut |m| (*m > 0).then_some(())), Some((1, ())));
+        assert_eq!(saved.take(None, &mut |m| (*m > 0).then_some(())), Some((2, ())));
+        saved.put_off(3);
+        let mut looks = 0;
+        let mut any = |_: &u32| {
+            looks += 1;
+            Some(())
+        };
+        assert_eq!(saved.take(Some(mark), &mut any), Some((3, ())));
+        assert_eq!(saved.take(Some(mark), &mut any), None);
+        assert_eq!((looks, all(&mut saved)), (1, vec![0]));
+        assert_eq!((saved.messages.len(), saved.holes), (0, 0));
     }
 
     #[test]

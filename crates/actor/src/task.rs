@@ -10,7 +10,7 @@ use crate::monitor::{Monitor, monitor};
 use crate::pid::{AsPid, Pid};
 use crate::reason::{Ending, Reason};
 use myriad_core::engine::running::UnderWay;
-use myriad_core::engine::unwind::{Payload, discard, drop_quietly, end_cancellation, is_cancellation};
+use myriad_core::engine::unwind::{Payload, discard, drop_quietly, end_cancellation, is_cancellation, resume};
 use myriad_core::engine::user_code;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -63,6 +63,9 @@ where
 ///
 /// As [`spawn`] otherwise.
 ///
+/// # Panics
+/// If `body` does while it makes the future; the actor has ended then.
+///
 /// # Examples
 /// ```
 /// use myriad::actor::{self, Mailbox};
@@ -112,7 +115,7 @@ impl Builder {
 
     /// Room for so many messages, and what a send does without room. Messages that a selective
     /// receive has put off count. What the runtime of actors sends (exits, downs, timers) comes in
-    /// always.
+    /// always; [`OnFull::DropOldest`] may drop it later.
     ///
     /// # Panics
     /// If the limit is 0.
@@ -143,9 +146,7 @@ impl Builder {
     }
 
     fn cell<M: Send + 'static>(&self, spawned_at: &'static Location<'static>) -> Arc<Cell<M>> {
-        let cell = Arc::new(Cell::new(Life::new(spawned_at), false, self.gate()));
-        self.prepare(|| pid_of(&cell));
-        cell
+        Arc::new(Cell::new(Life::new(spawned_at), false, self.gate()))
     }
 
     /// Starts an actor that is a closure: see [`spawn`].
@@ -156,10 +157,34 @@ impl Builder {
         F: FnOnce(Mailbox<M>) -> E + Send + 'static,
         E: Ending,
     {
+        self.spawn_and(body, |_| ()).0
+    }
+
+    /// Starts an actor that is a closure, with a monitor that was there before its first turn.
+    #[track_caller]
+    pub fn spawn_monitor<M, F, E>(self, body: F) -> (Address<M>, Monitor)
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
+        E: Ending,
+    {
+        self.spawn_and(body, |cell| monitor(&pid_of(cell)))
+    }
+
+    /// Starts an actor that is a closure, with what `before` makes before its first turn.
+    #[track_caller]
+    fn spawn_and<M, F, E, T>(self, body: F, before: impl FnOnce(&Arc<Cell<M>>) -> T) -> (Address<M>, T)
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
+        E: Ending,
+    {
         let cell = self.cell(Location::caller());
         let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
+        self.prepare(|| pid_of(&cell));
+        let made = before(&cell);
         drop(myriad_core::spawn(move || actor.run()));
-        Address(cell)
+        (Address(cell), made)
     }
 
     /// Starts an actor that is a future: see [`spawn_async`].
@@ -171,44 +196,40 @@ impl Builder {
         Fut: Future<Output: Ending> + Send + 'static,
     {
         let cell = self.cell(Location::caller());
-        let future = body(Mailbox::new(cell.clone()));
-        drop(myriad_core::spawn_async(ActorFuture {
-            future: ManuallyDrop::new(future),
-            cell: cell.clone(),
-            begun: false,
-        }));
+        let future = match user_code::body(|| body(Mailbox::new(cell.clone()))) {
+            Ok(future) => ManuallyDrop::new(future),
+            Err(payload) => {
+                // No task is there that would end it; who has its address waits for that.
+                end(&cell, said_by(&payload), Vec::new(), || ());
+                resume(payload)
+            }
+        };
+        let actor = ActorFuture { future, cell: cell.clone(), begun: false };
+        self.prepare(|| pid_of(&cell));
+        drop(myriad_core::spawn_async(actor));
         Address(cell)
-    }
-
-    /// Starts an actor that is a closure, with a monitor that was there before its first turn.
-    #[track_caller]
-    pub fn spawn_monitor<M, F, E>(self, body: F) -> (Address<M>, Monitor)
-    where
-        M: Send + 'static,
-        F: FnOnce(Mailbox<M>) -> E + Send + 'static,
-        E: Ending,
-    {
-        let cell = self.cell(Location::caller());
-        let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
-        let monitor = monitor(&pid_of(&cell));
-        drop(myriad_core::spawn(move || actor.run()));
-        (Address(cell), monitor)
     }
 }
 
 /// Why a turn has ended that did not return.
 pub(crate) fn reason_of(mut payload: Payload) -> Reason {
-    let reason = if is_cancellation(&payload) { Reason::Cancelled } else { Reason::of_panic(&*payload) };
+    let reason = said_by(&payload);
     end_cancellation(&mut payload);
     discard(payload);
     reason
 }
 
-/// The whole exit protocol, of an actor whose state was dropped. Cancellations are kept off: the
-/// task is cancelled for good, if it was, and this is no part of what was to end.
-fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutOff) {
+fn said_by(payload: &Payload) -> Reason {
+    if is_cancellation(payload) { Reason::Cancelled } else { Reason::of_panic(&**payload) }
+}
+
+/// The whole exit protocol; `state` drops what the actor has. Cancellations are kept off: the task
+/// is cancelled for good, if it was, and this is no part of what was to end.
+fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutOff, state: impl FnOnce()) {
     let all = || {
         let reason = cell.life.settle(why);
+        // (A panic of a destructor changes the reason no more.)
+        _ = user_code::call(state).map_err(discard);
         if !put_off.is_empty() {
             drop_quietly(put_off);
         }
@@ -241,17 +262,16 @@ impl<M: Send + 'static, F> Actor<M, F> {
         let mail = Mailbox::new(cell.clone());
         let turn = || user_code::body(|| body(mail).reason());
         let (result, put_off) = frame::enter(&*cell, task, turn);
-        end(&cell, result.unwrap_or_else(reason_of), put_off);
+        end(&cell, result.unwrap_or_else(reason_of), put_off, || ());
     }
 }
 
 impl<M: Send + 'static, F> Drop for Actor<M, F> {
     #[cold]
     fn drop(&mut self) {
+        let body = &mut self.body;
         // SAFETY: dropped once, here; `run` forgets the whole.
-        let body = unsafe { ManuallyDrop::take(&mut self.body) };
-        drop_quietly(body);
-        end(&self.cell, Reason::Cancelled, Vec::new());
+        end(&self.cell, Reason::Cancelled, Vec::new(), || unsafe { ManuallyDrop::drop(body) });
     }
 }
 
@@ -305,10 +325,9 @@ impl<M: Send + 'static, Fut> ActorFuture<M, Fut> {
         if self.cell.inbox.is_closed() {
             return;
         }
+        let future = &mut self.future;
         // SAFETY: dropped here, once: a second time the inbox is closed. It is not moved.
-        let dropped = user_code::call(|| unsafe { ManuallyDrop::drop(&mut self.future) });
-        _ = dropped.map_err(discard);
-        end(&self.cell, why, put_off);
+        end(&self.cell, why, put_off, || unsafe { ManuallyDrop::drop(future) });
     }
 }
 

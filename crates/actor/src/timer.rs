@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A message on its way: what [`Address::send_after`] returns. Dropping it changes nothing: the
-/// message comes.
+/// A message that comes later: what [`Address::send_after`] returns. Dropping it changes nothing:
+/// the message comes.
 #[must_use = "without it the message cannot be cancelled"]
 pub struct Timer<M: Send + 'static> {
     message: Arc<Mutex<Option<M>>>,
@@ -54,8 +54,8 @@ impl<M: Send + 'static> Address<M> {
 }
 
 impl<M: Send + 'static> Timer<M> {
-    /// Takes the message back: it does not come. How much time was left; `None` if it was sent
-    /// already, and is in the mailbox or was received.
+    /// Takes the message back: it does not come. How much time was left; `None` if its time was
+    /// over first. Then it was received, is in the mailbox, or comes in a moment.
     ///
     /// # Blocking
     /// Never.

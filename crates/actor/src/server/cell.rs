@@ -4,8 +4,9 @@
 //! is a task, or a caller that handles its message in place. The state is the consumer's.
 //!
 //! **Invariant.** The record has a reference to itself until its end, so it stands while it is
-//! idle, and whoever consumes may use it without a count. The consumer that ends the server gives
-//! that reference up last.
+//! idle. Who consumes has another one, the turn its own, a caller that of its address: from the
+//! moment when the inbox is idle the next consumer may end the server, which gives the record's
+//! up.
 
 use super::turn::{First, Turn};
 use super::{Context, Next, Server};
@@ -50,7 +51,7 @@ impl<S: Server> ServerCell<S> {
         let state = State { server: Some(server), timer: None, timers: 0 };
         let cell = Cell::new(life, true, gate);
         let this = Arc::new(ServerCell { cell, home: home(), state: UnsafeCell::new(state) });
-        // Its reference to itself: given up in `end`.
+        // The record's reference to itself: given up in `end`.
         _ = Arc::into_raw(this.clone());
         this
     }
@@ -61,6 +62,17 @@ impl<S: Server> ServerCell<S> {
 
     pub(super) fn home(&self) -> Handle {
         self.home
+    }
+
+    /// The `Arc` that the record lies in.
+    pub(super) fn arc(&self) -> Arc<Self> {
+        let this: *const Self = self;
+        // SAFETY: `start` alone makes records, in an `Arc`, whose address this is, and which is
+        // kept by whoever lends `self`.
+        unsafe {
+            Arc::increment_strong_count(this);
+            Arc::from_raw(this)
+        }
     }
 
     /// # Safety
@@ -80,6 +92,7 @@ impl<S: Server> ServerCell<S> {
     pub(super) unsafe fn step(&self, first: First<S::Message>) -> Next<S::Message> {
         // SAFETY: the caller consumes (this function's contract).
         let state = unsafe { self.state() };
+        frame::goes_on(&self.cell.life);
         let mut cx = Context::new(self);
         if state.timer.is_some() {
             // (Cancelled; if it has fired already its turn finds another number.)
@@ -104,12 +117,12 @@ impl<S: Server> ServerCell<S> {
         next
     }
 
-    /// Ends the server: the whole exit protocol. Afterwards the caller does not touch it.
+    /// Ends the server: the whole exit protocol.
     ///
     /// # Safety
     /// The caller consumes; this is called once.
-    pub(super) unsafe fn end(&self, why: Reason, put_off: frame::PutOff) {
-        let pid = this(self);
+    pub(super) unsafe fn end(self: Arc<Self>, why: Reason, put_off: frame::PutOff) {
+        let pid = this(&*self);
         let all = || {
             let reason = self.cell.life.settle(why);
             // SAFETY: the caller consumes (this function's contract).
@@ -130,8 +143,8 @@ impl<S: Server> ServerCell<S> {
         if let Err(payload) = user_code::call(all) {
             unwind::discard(payload);
         }
-        // SAFETY: the reference that `start` has made; `pid` has another one, which goes last.
-        drop(unsafe { Arc::from_raw(std::ptr::from_ref(self)) });
+        // SAFETY: the reference that `start` has made, given up once; `self` is another one.
+        unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self)) };
     }
 
     /// Has a consumer in place: handles the message, and hands the rest to a turn.
@@ -141,13 +154,13 @@ impl<S: Server> ServerCell<S> {
         let step = || user_code::call(|| unsafe { self.step(First::Message(message)) });
         let (result, put_off) = frame::enter(self, UnderWay::here(), step);
         match result {
-            Ok(Next::Stop(why)) => Turn::begin_end(self, why, put_off),
+            Ok(Next::Stop(why)) => Turn::begin_end(self.arc(), why, put_off),
             Ok(_) => match self.cell.inbox.pop_or_idle() {
                 Popped::Idle => {}
-                Popped::Message(message) => Turn::begin(self, First::Message(message)),
-                Popped::Interrupted => Turn::begin(self, First::End),
+                Popped::Message(message) => Turn::begin(self.arc(), First::Message(message)),
+                Popped::Interrupted => Turn::begin(self.arc(), First::End),
             },
-            Err(payload) => Turn::begin_end(self, reason_of(payload), put_off),
+            Err(payload) => Turn::begin_end(self.arc(), reason_of(payload), put_off),
         }
     }
 }
@@ -164,7 +177,7 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn interrupt(&self) {
         if self.cell.inbox.interrupt() {
-            Turn::begin(self, First::End);
+            Turn::begin(self.arc(), First::End);
         }
     }
 
@@ -180,7 +193,7 @@ impl<S: Server> Target<S::Message> for ServerCell<S> {
     }
 
     fn start(&self, first: S::Message) {
-        Turn::begin(self, First::Message(first));
+        Turn::begin(self.arc(), First::Message(first));
     }
 
     fn run_here(&self, message: S::Message) -> Result<(), S::Message> {

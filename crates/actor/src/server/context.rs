@@ -6,7 +6,6 @@ use crate::address::Address;
 use crate::monitor::{MonitorRef, monitor_by};
 use crate::pid::{AsPid, Down, Exit, Pid, this};
 use std::fmt;
-use std::sync::Arc;
 
 /// What a handler of a [`Server`] is given: who the server is.
 pub struct Context<'a, S: Server>(&'a ServerCell<S>);
@@ -19,12 +18,7 @@ impl<'a, S: Server> Context<'a, S> {
 
     /// The server's address.
     pub fn address(&self) -> Address<S::Message> {
-        let server: *const ServerCell<S> = self.0;
-        // SAFETY: the address of an `Arc`, which stands while a handler runs (`cell`'s invariant).
-        Address(unsafe {
-            Arc::increment_strong_count(server);
-            Arc::from_raw(server)
-        })
+        Address(self.0.arc())
     }
 
     /// From now on exits are messages: see [`Mailbox::trap_exits`](crate::Mailbox::trap_exits).

@@ -10,6 +10,8 @@ use myriad_core::engine::running::UnderWay;
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::time::sleep_async;
 use myriad_sync::inbox::Popped;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,50 +27,46 @@ pub(super) enum First<M> {
     End,
 }
 
-/// The right and the duty to consume, on its way into a task. Dropped without a turn (the runtime
-/// ends), it ends the server.
+/// The right and the duty to consume, on the way into a task. Dropped without a turn (the runtime
+/// has ended), it ends the server.
 pub(super) struct Turn<S: Server> {
-    server: *const ServerCell<S>,
+    /// `None` once the turn has begun.
+    server: Option<Arc<ServerCell<S>>>,
     first: Option<First<S::Message>>,
 }
-
-// SAFETY: the consumer may be on any thread, and the record stands until the consumer ends it.
-unsafe impl<S: Server> Send for Turn<S> {}
 
 impl<S: Server> Turn<S> {
     /// Starts a turn. The caller has the inbox, and gives it up.
     #[inline]
-    pub(super) fn begin(server: &ServerCell<S>, first: First<S::Message>) {
-        let turn = Turn { server, first: Some(first) };
+    pub(super) fn begin(server: Arc<ServerCell<S>>, first: First<S::Message>) {
+        let home = server.home();
+        let turn = Turn { server: Some(server), first: Some(first) };
         // (Where the runtime has ended this panics, and the turn is dropped, which ends the server:
         // that is no panic of who has sent a message.)
-        if let Err(refused) = user_code::body(|| drop(server.home().spawn(move || turn.run()))) {
+        if let Err(refused) = user_code::body(|| drop(home.spawn(move || turn.run()))) {
             unwind::discard(refused);
         }
     }
 
     /// Starts a turn that ends the server.
     #[cold]
-    pub(super) fn begin_end(server: &ServerCell<S>, why: Reason, put_off: frame::PutOff) {
+    pub(super) fn begin_end(server: Arc<ServerCell<S>>, why: Reason, put_off: frame::PutOff) {
         _ = server.cell().life.settle(why);
         drop(put_off); // (Here: it is of the caller's thread.)
         Turn::begin(server, First::End);
     }
 
     fn run(mut self) {
-        let Some(first) = self.first.take() else { return };
-        // SAFETY: the record stands until the consumer, this turn, ends it (`cell`'s invariant).
-        let server = unsafe { &*self.server };
-        std::mem::forget(self);
+        let Some(server) = &self.server else { return };
         let task = UnderWay::here();
         // SAFETY: this task was spawned for the turn; it makes the inbox idle or closes it before
         // it ends, or tells the next turn to.
         let goes_on = unsafe { server.cell().inbox.consume(Some(task)) };
-        if !goes_on || matches!(first, First::End) {
-            // SAFETY: this turn consumes, and hands that on to nobody.
-            return unsafe { server.end(Reason::Normal, Vec::new()) };
+        if !goes_on || matches!(self.first, Some(First::End)) {
+            return self.end(Reason::Normal);
         }
-        let (result, put_off) = frame::enter(server, task, || user_code::body(|| all(server, first)));
+        let (Some(server), Some(first)) = (self.server.take(), self.first.take()) else { return };
+        let (result, put_off) = frame::enter(&*server, task, || user_code::body(|| all(&server, first)));
         let why = match result {
             Ok(None) => return,
             Ok(Some(why)) => why,
@@ -77,10 +75,22 @@ impl<S: Server> Turn<S> {
         // SAFETY: `all` has not given the inbox up.
         unsafe { server.end(why, put_off) }
     }
+
+    /// Ends the server, if the turn has not begun.
+    #[cold]
+    fn end(&mut self, why: Reason) {
+        let Some(server) = self.server.take() else { return };
+        if let Some(First::Message(message)) = self.first.take() {
+            // With the others in the mailbox it is dropped, before anybody is told.
+            drop(server.cell().inbox.put_back(message));
+        }
+        // SAFETY: the turn is the right to consume, which ends here.
+        unsafe { server.end(why, Vec::new()) }
+    }
 }
 
 /// Handles what there is. `Some`: the server is to end. `None`: somebody else consumes, or nobody.
-fn all<S: Server>(server: &ServerCell<S>, first: First<S::Message>) -> Option<Reason> {
+fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
     let mut next = first;
     for _ in 0..MOST {
         // SAFETY: this turn consumes, and the server has not ended: who ends it consumes no more.
@@ -101,35 +111,104 @@ fn all<S: Server>(server: &ServerCell<S>, first: First<S::Message>) -> Option<Re
         }
         return Some(Reason::Cancelled);
     }
-    Turn::begin(server, next);
+    Turn::begin(server.clone(), next);
     None
 }
 
 impl<S: Server> Drop for Turn<S> {
-    #[cold]
     fn drop(&mut self) {
-        // SAFETY: the record stands, and this turn consumes: it was given the inbox, and never ran.
-        unsafe { (*self.server).end(Reason::Cancelled, Vec::new()) };
+        if self.server.is_some() {
+            let mut turn = Turn { server: self.server.take(), first: self.first.take() };
+            nested(Box::new(move || turn.end(Reason::Cancelled)));
+        }
     }
 }
 
+/// So many ends may stand on top of each other on a stack. (More than one: a `terminate` may wait
+/// for the end of another server.)
+const DEEP: usize = 4;
+
+thread_local! {
+    /// How many ends stand on top of each other on this thread.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// Ends that come after the deepest one.
+    static REST: RefCell<VecDeque<Box<dyn FnOnce()>>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Ends a server that nobody runs any more. Whom that tells of its end may be such a server, too,
+/// and so on along a chain of any length.
+#[cold]
+fn nested(end: Box<dyn FnOnce()>) {
+    let mut end = Some(end);
+    // (At the very end of a thread there is no list any more.)
+    if DEPTH.get() == DEEP && REST.try_with(|rest| rest.borrow_mut().extend(end.take())).is_ok() {
+        return;
+    }
+    DEPTH.set(DEPTH.get() + 1);
+    let is_deepest = DEPTH.get() == DEEP;
+    while let Some(this) = end {
+        this();
+        end = if is_deepest { REST.try_with(|rest| rest.borrow_mut().pop_front()).ok().flatten() } else { None };
+    }
+    DEPTH.set(DEPTH.get() - 1);
+}
+
 impl<S: Server> ServerCell<S> {
-    /// After this time, if the server is idle then, a turn begins with [`First::Idle`].
+    /// After this time, if no message has come, a turn begins with [`First::Idle`].
     pub(super) fn wake_later(&self, limit: Duration, number: u64) -> JoinHandle<()> {
-        let this: *const Self = self;
-        // SAFETY: the address of an `Arc` (`cell`'s invariant), which stands: the caller consumes.
-        let this = unsafe {
-            Arc::increment_strong_count(this);
-            Arc::downgrade(&Arc::from_raw(this))
-        };
+        /// How long a server may take to come to rest.
+        const MOMENT: Duration = Duration::from_millis(1);
+        let this = Arc::downgrade(&self.arc());
         self.home().spawn_async(async move {
             sleep_async(limit).await;
-            // Not idle: a message has come, and the time counts anew.
-            if let Some(server) = this.upgrade()
-                && server.cell().inbox.begin()
-            {
-                Turn::begin(&*server, First::Idle(number));
+            while let Some(server) = this.upgrade() {
+                if server.cell().inbox.begin() {
+                    return Turn::begin(server, First::Idle(number));
+                }
+                drop(server);
+                // The turn that has set the timer has not given the inbox up yet; or a message has
+                // come, whose turn cancels this.
+                sleep_async(MOMENT).await;
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+    use crate::life::Life;
+    use crate::pid::this;
+    use crate::server::Context;
+    use std::panic::Location;
+
+    struct Idle;
+
+    impl Server for Idle {
+        type Message = ();
+        fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> Next<()> {
+            Next::Go
+        }
+    }
+
+    /// The timer fires between the handler and the idle inbox: it waits until the server is at
+    /// rest.
+    #[test]
+    fn a_timer_that_fires_before_the_server_is_at_rest_is_not_lost() {
+        myriad_core::run(|| {
+            let server = ServerCell::start(Idle, Life::new(Location::caller()), None);
+            assert!(server.cell().inbox.begin());
+            // SAFETY: the inbox was idle, and was taken here.
+            unsafe { server.state() }.timers = 1;
+            let timer = server.wake_later(Duration::ZERO, 1);
+            // So often it is its turn.
+            for _ in 0..100 {
+                myriad_core::yield_now();
+            }
+            assert_eq!(server.cell().inbox.pop_or_idle(), Popped::Idle);
+            let told = crate::monitor::monitor(&this(&*server)).wait_timeout(Duration::from_secs(60));
+            assert!(told.is_ok_and(|down| down.reason.is_expected()));
+            assert!(timer.join().is_ok());
+        });
     }
 }

@@ -7,6 +7,7 @@ use crate::reason::Reason;
 use crate::registry::register;
 use myriad_core::engine::unwind::{is_cancellation, resume};
 use myriad_core::engine::user_code;
+use myriad_sync::channel::Receiver;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -42,6 +43,9 @@ pub(super) struct Started {
     /// Its own tree, of a supervisor.
     pub(super) tree: Option<Tree>,
 }
+
+/// Brings whether the children of a supervisor have started.
+pub(super) type Begun = Receiver<Result<(), StartError>>;
 
 /// How an incarnation is made.
 enum Start {
@@ -113,23 +117,21 @@ impl Child {
         self
     }
 
-    /// Starts an incarnation, as code of the supervisor.
-    pub(super) async fn start(&mut self) -> Result<Started, Reason> {
-        let started = match &mut self.start {
-            Start::Actor(start) => caught(start)?,
+    /// Begins an incarnation, as code of the supervisor. Of a supervisor it is said later whether
+    /// its children have started; meanwhile it runs.
+    pub(super) fn begin(&mut self) -> Result<(Started, Option<Begun>), Reason> {
+        match &mut self.start {
+            Start::Actor(start) => Ok((caught(start)?, None)),
             Start::Tree(make) => {
-                let of = caught(|| Ok(make()))?;
-                let tree = Tree::start_async(of).await.map_err(Reason::of)?;
-                Started { pid: tree.pid(), address: Arc::new(tree.clone()), tree: Some(tree) }
+                let (tree, begun) = Tree::launch(caught(|| Ok(make()))?);
+                Ok((Started { pid: tree.pid(), address: Arc::new(tree.clone()), tree: Some(tree) }, Some(begun)))
             }
-        };
-        if let Some(names) = &self.names
-            && let Err(reason) = names(&started)
-        {
-            crate::link::kill(&started.pid);
-            return Err(reason);
         }
-        Ok(started)
+    }
+
+    /// Gives an incarnation its name, if it has one.
+    pub(super) fn name(&self, started: &Started) -> Result<(), Reason> {
+        self.names.as_ref().map_or(Ok(()), |names| names(started))
     }
 }
 

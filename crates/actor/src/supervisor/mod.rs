@@ -34,7 +34,8 @@ pub enum Strategy {
 /// actor with an empty mailbox: an [`Address`](crate::Address) is of one incarnation; [`Tree::get`]
 /// and names follow.
 ///
-/// If the supervisor is killed, or panics, its children are killed before anybody is told.
+/// If the supervisor is killed, or panics, its children are killed, and have ended before anybody
+/// is told. If its runtime ends first, they are killed, and nobody waits for them.
 ///
 /// # Examples
 /// ```
@@ -79,7 +80,8 @@ impl Supervisor {
         Supervisor { strategy, intensity, period, is_dynamic: false, max_children: usize::MAX, children: Vec::new() }
     }
 
-    /// One for children that come and go: each is restarted alone, and all are stopped at once.
+    /// One for children that come and go: each is restarted alone. All are stopped at once: each is
+    /// told once, and the time of each begins then.
     pub fn dynamic() -> Supervisor {
         Supervisor { is_dynamic: true, ..Supervisor::new(Strategy::OneForOne) }
     }

@@ -15,15 +15,17 @@ use crate::mailbox::Mailbox;
 use crate::monitor::monitor_by;
 use crate::pid::{Exit, Pid};
 use crate::reason::Reason;
+use myriad_core::engine::running::UnderWay;
 use myriad_core::engine::user_code;
 use myriad_core::time;
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a supervisor is sent.
 pub(super) enum Order {
     /// The child in this place, of this generation, has ended.
-    Down(usize, u64, Reason),
+    Down(u64, u64, Reason),
     Exit(Exit),
     Start(Child, Reply<Result<Pid, StartError>>),
     Stop(Arc<str>, Reply<bool>),
@@ -53,7 +55,7 @@ pub(super) async fn run(mail: Mailbox<Order>, of: Supervisor, started: StartRepl
     mail.trap_exits(Order::Exit);
     let mut this = Running {
         mail,
-        table: Table::default(),
+        table: Table::new(UnderWay::here()),
         strategy: of.strategy,
         is_dynamic: of.is_dynamic,
         max_children: of.max_children,
@@ -97,7 +99,7 @@ impl Running {
             Order::Stop(id, reply) => {
                 let at = self.table.find(&id);
                 if let Some(at) = at {
-                    self.stop(at).await;
+                    self.stop(&[at]).await;
                     if self.is_dynamic
                         || self.table.get(at).is_some_and(|entry| entry.child.restart == Restart::Temporary)
                     {
@@ -114,13 +116,14 @@ impl Running {
             }
             Order::Get(id, reply) => {
                 let at = self.table.find(&id);
-                // It has ended, and the word of that is on its way: a new one is what is asked for.
+                // It has ended, or is ending, and its `Down` has not been received: a new one is
+                // what is asked for.
                 let dead = at.and_then(|at| {
                     let entry = self.table.get(at)?;
                     (!entry.running.as_ref()?.pid.is_alive()).then_some((at, entry.generation))
                 });
                 if let Some((at, generation)) = dead
-                    && let Some(reason) = self.down_of(at, generation, None).await
+                    && let Some(reason) = self.down_of(at, generation).await
                     && self.ended(at, generation, reason).await.is_err()
                 {
                     self.stop_all().await;
@@ -139,7 +142,7 @@ impl Running {
         None
     }
 
-    fn is_running(&mut self, at: usize) -> bool {
+    fn is_running(&mut self, at: u64) -> bool {
         self.table.get(at).is_some_and(|entry| entry.running.is_some())
     }
 
@@ -153,7 +156,7 @@ impl Running {
             return Err(StartError::TooMany(self.max_children));
         }
         let id = child.id.clone();
-        let at = self.table.insert(child, self.is_dynamic);
+        let at = self.table.insert(child);
         self.start(at).await.map_err(|reason| {
             drop(self.table.remove(at));
             StartError::Failed { child: id, reason }
@@ -170,20 +173,45 @@ impl Running {
         self.start(at).await.map_err(failed)
     }
 
-    /// Starts an incarnation, and watches for its end.
-    async fn start(&mut self, at: usize) -> Result<Pid, Reason> {
+    /// Starts an incarnation, and watches for its end. One that fails has ended.
+    async fn start(&mut self, at: u64) -> Result<Pid, Reason> {
         let entry = self.table.get(at).ok_or(Reason::NoProcess)?;
-        let started = entry.child.start().await?;
+        let (started, begun) = entry.child.begin()?;
         entry.generation += 1;
-        let (pid, generation) = (started.pid.clone(), entry.generation);
+        let (pid, tree, generation) = (started.pid.clone(), started.tree.clone(), entry.generation);
+        // In the table before anything is waited for: a supervisor that is killed meanwhile takes
+        // along what is there.
         entry.running = Some(started);
         let me = self.mail.address();
         monitor_by(&pid, None, move |down| me.force(Order::Down(at, generation, down.reason)));
+        let mut result = Ok(());
+        if let (Some(tree), Some(begun)) = (tree, begun) {
+            result = tree.when(begun.recv_async().await.ok()).map(drop).map_err(Reason::of);
+        }
+        if result.is_ok()
+            && let Some(entry) = self.table.get(at)
+            && let Some(started) = &entry.running
+        {
+            result = entry.child.name(started);
+        }
+        if let Err(reason) = result {
+            kill(&pid);
+            self.down_of(at, generation).await;
+            self.has_ended(at, reason.clone());
+            return Err(reason);
+        }
         Ok(pid)
     }
 
+    /// What ran in this place has ended.
+    fn has_ended(&mut self, at: u64, reason: Reason) {
+        if let Some(entry) = self.table.get(at) {
+            (entry.running, entry.last) = (None, Some(reason));
+        }
+    }
+
     /// An incarnation has ended: what is to be started anew is.
-    async fn ended(&mut self, at: usize, generation: u64, reason: Reason) -> Result<(), TooMany> {
+    async fn ended(&mut self, at: u64, generation: u64, reason: Reason) -> Result<(), TooMany> {
         let Some(entry) = self.table.get(at).filter(|entry| entry.generation == generation) else { return Ok(()) };
         if entry.running.take().is_none() {
             return Ok(());
@@ -207,18 +235,15 @@ impl Running {
             return Ok(());
         }
         self.count()?;
-        let others = match self.strategy {
+        let mut was_running = match self.strategy {
             Strategy::OneForOne => return self.restart(at).await,
-            Strategy::OneForAll => self.table.from(0),
-            Strategy::RestForOne => self.table.from(at),
+            Strategy::OneForAll => self.table.running_from(0),
+            Strategy::RestForOne => self.table.running_from(at),
         };
-        let mut was_running = vec![at];
-        for &other in others.iter().rev() {
-            if self.is_running(other) {
-                was_running.push(other);
-                self.stop(other).await;
-            }
+        for &other in &was_running {
+            self.stop(&[other]).await;
         }
+        was_running.push(at);
         was_running.sort_unstable();
         for at in was_running {
             let is_temporary = self.table.get(at).is_none_or(|entry| entry.child.restart == Restart::Temporary);
@@ -232,7 +257,7 @@ impl Running {
     }
 
     /// Starts a child anew. A start that fails is one more restart, at once.
-    async fn restart(&mut self, at: usize) -> Result<(), TooMany> {
+    async fn restart(&mut self, at: u64) -> Result<(), TooMany> {
         loop {
             let Some(entry) = self.table.get(at) else { return Ok(()) };
             entry.restarts += 1;
@@ -250,41 +275,55 @@ impl Running {
         }
     }
 
-    /// Stops a child, and waits until it has ended. True: it had to be killed for that.
-    async fn stop(&mut self, at: usize) -> bool {
-        let Some(entry) = self.table.get(at) else { return false };
-        let Some(started) = entry.running.take() else { return false };
-        let (generation, limit) = (entry.generation, entry.child.shutdown);
-        let deadline = match limit {
-            ShutdownLimit::After(limit) => {
-                exit(&started.pid, Reason::Shutdown);
-                Some(time::now() + limit)
+    /// Stops these children at once, and waits until all have ended. Back: those that had to be
+    /// killed for that.
+    async fn stop(&mut self, places: &[u64]) -> Vec<Arc<str>> {
+        let (mut left, mut limits, mut killed) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for &at in places {
+            let Some(entry) = self.table.get(at) else { continue };
+            let Some(started) = &entry.running else { continue };
+            left.insert(at, entry.generation);
+            match entry.child.shutdown {
+                ShutdownLimit::Brutal => kill(&started.pid),
+                ShutdownLimit::Never => exit(&started.pid, Reason::Shutdown),
+                ShutdownLimit::After(limit) => {
+                    limits.push((limit, at));
+                    exit(&started.pid, Reason::Shutdown);
+                }
             }
-            ShutdownLimit::Never => {
-                exit(&started.pid, Reason::Shutdown);
-                None
+        }
+        // (All have been told.)
+        let now = time::now();
+        // The next one last.
+        limits.sort_unstable_by(|a, b| b.cmp(a));
+        while !left.is_empty() {
+            while limits.last().is_some_and(|(_, at)| !left.contains_key(at)) {
+                limits.pop();
             }
-            ShutdownLimit::Brutal => {
+            let is_left = |order: &Order| match order {
+                Order::Down(at, generation, reason) if left.get(at) == Some(generation) => Some((*at, reason.clone())),
+                _ => None,
+            };
+            let limit = limits.last().map(|&(limit, _)| now + limit);
+            // (They stay in the table meanwhile: see `start`.)
+            if let Some((_, (at, reason))) = self.mail.select_async(None, limit, is_left).await {
+                left.remove(&at);
+                self.has_ended(at, reason);
+            } else if let Some((_, at)) = limits.pop()
+                && let Some(entry) = self.table.get(at)
+                && let Some(started) = &entry.running
+            {
                 kill(&started.pid);
-                None
+                killed.push(entry.child.id.clone());
             }
-        };
-        let mut told = self.down_of(at, generation, deadline).await;
-        let late = told.is_none();
-        if late {
-            kill(&started.pid);
-            told = self.down_of(at, generation, None).await;
         }
-        if let Some(entry) = self.table.get(at) {
-            entry.last = told;
-        }
-        late
+        killed
     }
 
     /// Waits for the end of this incarnation. `None`: not until then.
-    async fn down_of(&mut self, at: usize, generation: u64, deadline: Option<time::Instant>) -> Option<Reason> {
+    async fn down_of(&mut self, at: u64, generation: u64) -> Option<Reason> {
         let is_it = |order: &Order| matches!(order, Order::Down(a, g, _) if (*a, *g) == (at, generation)).then_some(());
-        match self.mail.select_async(None, deadline, is_it).await? {
+        match self.mail.select_async(None, None, is_it).await? {
             (Order::Down(_, _, reason), ()) => Some(reason),
             _ => None,
         }
@@ -292,24 +331,11 @@ impl Running {
 
     /// Stops all: the last one first, or, of a dynamic supervisor, all at once.
     async fn stop_all(&mut self) -> StopReport {
-        let mut report = StopReport::default();
-        if self.is_dynamic {
-            // Told before the first is waited for; each is waited for in its turn below.
-            let all = self.table.entries().filter_map(|entry| Some((entry.running.as_ref()?, entry.child.shutdown)));
-            all.for_each(|(started, limit)| match limit {
-                ShutdownLimit::Brutal => kill(&started.pid),
-                _ => exit(&started.pid, Reason::Shutdown),
-            });
-        }
-        for at in self.table.from(0).into_iter().rev() {
-            if self.is_running(at) {
-                report.stopped += 1;
-                if self.stop(at).await
-                    && let Some(entry) = self.table.get(at)
-                {
-                    report.killed.push(entry.child.id.clone());
-                }
-            }
+        let running = self.table.running_from(0);
+        let mut report = StopReport { stopped: running.len(), killed: Vec::new() };
+        let together = if self.is_dynamic { running.len().max(1) } else { 1 };
+        for places in running.chunks(together) {
+            report.killed.append(&mut self.stop(places).await);
         }
         report
     }

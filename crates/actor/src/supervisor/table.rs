@@ -1,11 +1,14 @@
 //! The children of a supervisor.
 
 use super::child::{Child, Started};
+use crate::frame::put_off;
 use crate::link::kill;
 use crate::monitor::monitor;
+use crate::pid::Pid;
 use crate::reason::Reason;
+use myriad_core::engine::running::UnderWay;
 use myriad_core::time::Instant;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,69 +22,87 @@ pub(super) struct Entry {
     pub(super) last: Option<Reason>,
 }
 
-/// Children by the order of their start, which is that of their places.
-#[derive(Default)]
+/// Children by the order of their start, which is that of their places. No two children ever have
+/// the same place.
 pub(super) struct Table {
-    places: Vec<Option<Entry>>,
-    free: Vec<usize>,
-    by_id: HashMap<Arc<str>, usize>,
+    places: BTreeMap<u64, Entry>,
+    next: u64,
+    by_id: HashMap<Arc<str>, u64>,
+    /// The supervisor's.
+    task: UnderWay,
 }
 
 impl Table {
-    pub(super) fn len(&self) -> usize {
-        self.by_id.len()
+    /// The table of a supervisor whose task this is.
+    pub(super) fn new(task: UnderWay) -> Table {
+        Table { places: BTreeMap::new(), next: 0, by_id: HashMap::new(), task }
     }
 
-    pub(super) fn find(&self, id: &str) -> Option<usize> {
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<u64> {
         self.by_id.get(id).copied()
     }
 
-    pub(super) fn get(&mut self, at: usize) -> Option<&mut Entry> {
-        self.places.get_mut(at)?.as_mut()
+    pub(super) fn get(&mut self, at: u64) -> Option<&mut Entry> {
+        self.places.get_mut(&at)
     }
 
-    /// A new child, behind all others; of a dynamic supervisor, where the order says nothing, in
-    /// any place.
-    pub(super) fn insert(&mut self, child: Child, anywhere: bool) -> usize {
-        let id = child.id.clone();
-        let entry = Entry { child, running: None, generation: 0, restarts: 0, last: None };
-        let at = match if anywhere { self.free.pop() } else { None } {
-            Some(at) => {
-                self.places[at] = Some(entry);
-                at
-            }
-            None => {
-                self.places.push(Some(entry));
-                self.places.len() - 1
-            }
-        };
-        self.by_id.insert(id, at);
+    /// A new child, behind all others.
+    pub(super) fn insert(&mut self, child: Child) -> u64 {
+        let at = self.next;
+        self.next += 1;
+        self.by_id.insert(child.id.clone(), at);
+        self.places.insert(at, Entry { child, running: None, generation: 0, restarts: 0, last: None });
         at
     }
 
-    pub(super) fn remove(&mut self, at: usize) -> Option<Entry> {
-        let entry = self.places.get_mut(at)?.take()?;
+    pub(super) fn remove(&mut self, at: u64) -> Option<Entry> {
+        let entry = self.places.remove(&at)?;
         self.by_id.remove(&entry.child.id);
-        self.free.push(at);
         Some(entry)
     }
 
-    /// The places that are in use, from this one on.
-    pub(super) fn from(&self, at: usize) -> Vec<usize> {
-        (at..self.places.len()).filter(|&at| self.places[at].is_some()).collect()
+    /// The places of those that run, from this one on, the last one first.
+    pub(super) fn running_from(&self, at: u64) -> Vec<u64> {
+        let running = self.places.range(at..).filter(|(_, entry)| entry.running.is_some());
+        running.rev().map(|(&at, _)| at).collect()
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.places.iter().flatten()
+        self.places.values()
     }
 }
 
 /// The supervisor has gone by a kill or a panic: its children go, too, before anybody is told.
 impl Drop for Table {
     fn drop(&mut self) {
-        let running = || self.entries().filter_map(|entry| entry.running.as_ref());
-        running().for_each(|started| kill(&started.pid));
-        running().for_each(|started| drop(monitor(&started.pid).wait()));
+        let running = self.entries().filter_map(|entry| Some(entry.running.as_ref()?.pid.clone()));
+        let orphans = Orphans { running: running.collect(), task: self.task };
+        if orphans.running.is_empty() {
+            return;
+        }
+        // An unwinding is no place to wait: they end with what it puts off.
+        if std::thread::panicking() { drop(put_off(orphans)) } else { drop(orphans) }
+    }
+}
+
+/// Children without a supervisor, which end with this.
+struct Orphans {
+    running: Vec<Pid>,
+    task: UnderWay,
+}
+
+impl Drop for Orphans {
+    fn drop(&mut self) {
+        self.running.iter().for_each(kill);
+        // Where another one drops this the supervisor's runtime ends, and nobody may run what the
+        // children need to end.
+        if UnderWay::here() == self.task {
+            self.running.iter().for_each(|child| drop(monitor(child).wait()));
+        }
     }
 }
 
@@ -112,9 +133,22 @@ impl Intensity {
 
 #[cfg(test)]
 mod test {
-    use super::Intensity;
+    use super::super::Child;
+    use super::{Intensity, Table};
+    use crate::reason::Reason;
+    use myriad_core::engine::running::UnderWay;
     use myriad_core::time::Instant;
     use std::time::Duration;
+
+    #[test]
+    fn what_was_removed_leaves_nothing() {
+        let mut table = Table::new(UnderWay::here());
+        for _ in 0..1000 {
+            let at = table.insert(Child::new::<()>("child", || Err(Reason::Normal)));
+            assert!(table.remove(at).is_some() && table.remove(at).is_none());
+        }
+        assert_eq!((table.places.len(), table.len()), (0, 0));
+    }
 
     /// OTP counts whole seconds, and kameo until there is a gap: both end this program.
     #[test]

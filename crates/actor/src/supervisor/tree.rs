@@ -1,7 +1,7 @@
 //! The handle of a supervisor.
 
 use super::Supervisor;
-use super::child::{Child, StartError};
+use super::child::{Begun, Child, StartError};
 use super::run::{Order, run};
 use super::show::ChildInfo;
 use crate::address::Address;
@@ -9,7 +9,7 @@ use crate::call::{CallError, Reply};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
 use crate::task::Builder;
-use myriad_sync::channel::{Receiver, oneshot};
+use myriad_sync::channel::oneshot;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -45,15 +45,8 @@ impl Tree {
         tree.when(started.ok())
     }
 
-    /// The same within a supervisor, which goes on meanwhile.
-    pub(super) async fn start_async(of: Supervisor) -> Result<Tree, StartError> {
-        let (tree, started) = Tree::launch(of);
-        let started = started.recv_async().await;
-        tree.when(started.ok())
-    }
-
     #[track_caller]
-    fn launch(of: Supervisor) -> (Tree, Receiver<Result<(), StartError>>) {
+    pub(super) fn launch(of: Supervisor) -> (Tree, Begun) {
         let (sender, started) = oneshot();
         let reply = Reply::new(sender);
         // (In a box, for it is large; of this type, for a supervisor starts supervisors.)
@@ -61,7 +54,8 @@ impl Tree {
         (Tree { supervisor: Builder::new().spawn_async(body) }, started)
     }
 
-    fn when(self, started: Option<Result<(), StartError>>) -> Result<Tree, StartError> {
+    /// The tree, when it is known whether its children have started.
+    pub(super) fn when(self, started: Option<Result<(), StartError>>) -> Result<Tree, StartError> {
         let ended = || StartError::NoSupervisor(self.pid().reason().unwrap_or(Reason::Cancelled));
         started.unwrap_or_else(|| Err(ended()))?;
         Ok(self)
@@ -144,7 +138,8 @@ impl Tree {
         self.call(Order::Which).unwrap_or_default()
     }
 
-    /// Stops the supervisor: its children end, the last one first, each in its time.
+    /// Stops the supervisor: its children end, the last one first, each in its time; those of a
+    /// [dynamic](Supervisor::dynamic) one end together.
     ///
     /// # Blocking
     /// Until all have ended. Nothing happens if the supervisor has ended already.

@@ -2,6 +2,7 @@
 
 use crate::*;
 use myriad::actor::{CallError, Context, Next, Reply, Server, serve};
+use myriad::channel::{Sender, unbounded};
 use myriad::sync::Event;
 
 enum Message {
@@ -11,6 +12,13 @@ enum Message {
     Stop(Reply<u32>),
     Later(Reply<u32>),
     Call(Address<Message>, Reply<Result<u32, CallError>>),
+    /// Asks the first one, then has the second one call the third one.
+    Detour([Address<Message>; 3], Reply<Result<u32, CallError>>),
+    /// Answers, and calls then: what comes of that goes into the channel.
+    CallLater(Address<Message>, Sender<Result<u32, CallError>>, Reply<u32>),
+    /// Fails, and catches that.
+    FailCaught(Reply<u32>),
+    Wait(Arc<Event>, Arc<Event>),
 }
 
 /// The same as a function and as a server; one of the servers is called in place.
@@ -24,6 +32,25 @@ fn handle(message: Message) -> Next<Message> {
         Message::Stop(_reply) => return Next::Stop(Reason::Shutdown),
         Message::Later(reply) => drop(myriad::spawn(move || reply.send(8))),
         Message::Call(to, reply) => reply.send(to.call(Message::Get)),
+        Message::Detour([asked, through, to], reply) => {
+            asked.call(Message::Get).unwrap();
+            reply.send(through.call(|reply| Message::Call(to, reply)).unwrap_or_else(Err));
+        }
+        Message::CallLater(to, then, reply) => {
+            reply.send(7);
+            then.send(to.call(Message::Get)).unwrap();
+        }
+        Message::FailCaught(reply) => {
+            let fails = || {
+                let _reply = reply;
+                panic!("planned: a call, caught")
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(fails)).unwrap_err();
+        }
+        Message::Wait(begun, until) => {
+            begun.set();
+            until.wait();
+        }
     }
     Next::Go
 }
@@ -252,5 +279,140 @@ fn a_cancelled_caller_leaves_the_actor() {
         go.set();
         assert_eq!(actor.call(|reply| reply), Ok(7));
         kill(&actor);
+    });
+}
+
+/// A caller whose answer was sent waits no longer, also where it has not gone on yet.
+#[test]
+fn a_call_back_after_the_answer_is_no_deadlock() {
+    each_runtime(|| {
+        let (tells, told) = unbounded();
+        let called = actor::spawn(|mut mail: Mailbox<Message>| {
+            loop {
+                handle(mail.receive());
+            }
+        });
+        let to = called.clone();
+        let caller = actor::spawn(move |mut mail: Mailbox<Message>| {
+            let me = mail.address();
+            for _ in 0..10 {
+                assert_eq!(to.call(|reply| Message::CallLater(me.clone(), tells.clone(), reply)), Ok(7));
+                handle(mail.receive());
+            }
+        });
+        assert_eq!(end_of(&caller), Reason::Normal);
+        assert_eq!(told.iter().take(10).collect::<Vec<_>>(), vec![Ok(7); 10]);
+        kill(&called);
+    });
+}
+
+/// In place the caller waits until the handler returns: a call back would wait for ever.
+#[test]
+fn a_call_back_in_place_is_a_deadlock_after_the_answer_too() {
+    each_runtime(|| {
+        let (tells, told) = unbounded();
+        let server = serve(Body::<true>);
+        let to = server.clone();
+        let caller = actor::spawn(move |mut mail: Mailbox<Message>| {
+            let me = mail.address();
+            assert_eq!(to.call(|reply| Message::CallLater(me, tells, reply)), Ok(7));
+            while let Some(message) = mail.receive_timeout(Duration::from_millis(1)) {
+                handle(message);
+            }
+        });
+        // (Where the stack had no room the handler has not run in place.)
+        assert!(matches!(told.recv().unwrap(), Ok(7) | Err(CallError::Deadlock(_))));
+        assert_eq!(end_of(&caller), Reason::Normal);
+        kill(&server);
+    });
+}
+
+/// What was asked on the way leaves the wait of the outer call as it was.
+#[test]
+fn a_deadlock_is_found_after_other_calls() {
+    each_runtime(|| {
+        each_kind(|through| {
+            let (server, asked) = (serve(Body::<true>), serve(Body::<true>));
+            let all = (server.clone(), asked.clone(), through.clone());
+            // A handler in place asks another server first.
+            let caller = actor::spawn(move |mail: Mailbox<Message>| {
+                let (server, asked, through) = all;
+                let found = server.call(|reply| Message::Detour([asked, through, mail.address()], reply));
+                assert!(matches!(found, Ok(Err(CallError::Deadlock(_)))), "{found:?}");
+            });
+            assert_eq!(end_of(&caller), Reason::Normal);
+            // So does the function that makes the message.
+            let all = (asked.clone(), through.clone());
+            let caller = actor::spawn(move |mail: Mailbox<Message>| {
+                let (asked, through) = all;
+                let found = through.call(|reply| {
+                    asked.call(Message::Get).unwrap();
+                    Message::Call(mail.address(), reply)
+                });
+                assert!(matches!(found, Ok(Err(CallError::Deadlock(_)))), "{found:?}");
+            });
+            assert_eq!(end_of(&caller), Reason::Normal);
+            [server, asked].iter().for_each(kill);
+        });
+    });
+}
+
+/// A panic that the actor has caught is not its end: the caller hears at once that no answer comes.
+#[test]
+fn a_reply_dropped_by_a_caught_panic_is_no_reply() {
+    each_runtime(|| {
+        each_kind(|actor| {
+            assert_eq!(actor.call(Message::FailCaught), Err(CallError::NoReply));
+            // Also where the actor goes on with a message that is there already.
+            let [begun, go, again, never] = std::array::from_fn(|_| Arc::new(Event::new()));
+            actor.cast(Message::Wait(begun.clone(), go.clone()));
+            begun.wait();
+            let call = {
+                let actor = actor.clone();
+                myriad::spawn(move || actor.call(Message::FailCaught))
+            };
+            while actor.pid().queued() == 0 {
+                myriad::yield_now();
+            }
+            actor.cast(Message::Wait(again.clone(), never));
+            go.set();
+            assert_eq!(call.join().unwrap(), Err(CallError::NoReply));
+            again.wait();
+        });
+    });
+}
+
+/// A future that is ended with a reply in hand: its caller hears why, also before the rest is gone.
+#[test]
+fn a_reply_in_a_future_that_is_ended_brings_the_reason() {
+    each_runtime(|| {
+        for reason in [Reason::Killed, Reason::of("enough")] {
+            struct Waits(Arc<Event>);
+            impl Drop for Waits {
+                fn drop(&mut self) {
+                    self.0.wait();
+                }
+            }
+            let (begun, heard) = (Arc::new(Event::new()), Arc::new(Event::new()));
+            let (begin, rest) = (begun.clone(), Waits(heard.clone()));
+            let actor = actor::spawn_async(async move |mut mail: Mailbox<Reply<u32>>| {
+                let _rest = rest;
+                let _reply = mail.receive_async().await;
+                begin.set();
+                std::future::pending::<()>().await;
+            });
+            let call = {
+                let actor = actor.clone();
+                myriad::spawn(move || actor.call(|reply| reply))
+            };
+            begun.wait();
+            match reason {
+                Reason::Killed => actor::kill(&actor),
+                _ => actor::exit(&actor, reason.clone()),
+            }
+            let called = call.join().unwrap();
+            heard.set();
+            assert_eq!(called, Err(CallError::Exited(reason)));
+        }
     });
 }

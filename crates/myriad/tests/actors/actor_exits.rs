@@ -279,3 +279,25 @@ fn the_end_of_a_runtime_is_an_end() {
     assert!(!rt.shutdown(Duration::from_millis(10)).is_clean());
     assert_eq!(watch.wait().reason, Reason::Cancelled);
 }
+
+/// The function that makes the future fails: so does the spawn, and who was told of the actor by
+/// that function hears of its end.
+#[test]
+fn a_future_that_is_never_made_is_an_end() {
+    each_runtime(|| {
+        let (boss, exits) = trapping();
+        let (tx, rx) = myriad::channel::unbounded();
+        let fails = move |mail: Mailbox<()>| -> std::future::Ready<()> {
+            tx.send(mail.address()).unwrap();
+            panic!("planned: no future")
+        };
+        let linked = Builder::new().link(&boss);
+        let spawn = || linked.spawn_async(fails);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(spawn)).is_err());
+        let never = rx.recv().unwrap();
+        let reason = never.pid().reason();
+        assert!(matches!(&reason, Some(Reason::Panic(text)) if ***text == *"planned: no future"), "{reason:?}");
+        assert!(!unlink(&boss, &never) && exits.try_recv().is_err());
+        kill(&boss);
+    });
+}

@@ -1,7 +1,7 @@
 //! Sending and receiving: order, ends of mailboxes, selective receive, limits.
 
 use crate::*;
-use myriad::actor::{Builder, OnFull, receive, receive_async};
+use myriad::actor::{Builder, Context, Next, OnFull, Reply, Server, receive, receive_async};
 use myriad::channel::{SendError, SendTimeoutError, TrySendError, unbounded};
 use myriad::sync::Event;
 use std::future::Future;
@@ -207,6 +207,49 @@ fn a_full_mailbox_does_as_its_policy_says() {
             actor.send(9).unwrap();
             end_of(actor);
         }
+    });
+}
+
+/// The newest message is not the one that is dropped, also where all that count were taken out of
+/// the queue: they are on their way to a handler, or a selective receive has put them off.
+#[test]
+fn a_mailbox_that_drops_the_oldest_keeps_the_newest() {
+    struct Last(u32);
+    impl Server for Last {
+        type Message = (u32, Option<Reply<u32>>);
+        fn handle(&mut self, (n, reply): Self::Message, _: &mut Context<'_, Self>) -> Next<Self::Message> {
+            self.0 = self.0.max(n);
+            reply.into_iter().for_each(|reply| reply.send(self.0));
+            Next::Go
+        }
+    }
+    each_runtime(|| {
+        for _ in 0..20 {
+            let server = Builder::new().mailbox(1, OnFull::DropOldest).serve(Last(0));
+            (1..=3).for_each(|n| server.send((n, None)).unwrap());
+            while server.pid().queued() > 0 {
+                myriad::yield_now();
+            }
+            assert_eq!(server.call(|reply| (0, Some(reply))), Ok(3));
+            kill(&server);
+        }
+        let (put_off, go) = (Arc::new(Event::new()), Arc::new(Event::new()));
+        let (is_put_off, wait) = (put_off.clone(), go.clone());
+        let (tells, told) = unbounded();
+        let actor = Builder::new().mailbox(2, OnFull::DropOldest).spawn(move |mut mail: Mailbox<u32>| {
+            while mail.pid().queued() < 2 {
+                myriad::yield_now();
+            }
+            mail.mark();
+            is_put_off.set();
+            wait.wait();
+            (0..3).for_each(|_| tells.send(mail.receive()).unwrap());
+        });
+        (1..=2).for_each(|n| actor.send(n).unwrap());
+        put_off.wait();
+        (3..=9).for_each(|n| actor.send(n).unwrap());
+        go.set();
+        assert_eq!(told.iter().collect::<Vec<_>>(), [1, 2, 9]);
     });
 }
 

@@ -287,3 +287,71 @@ fn a_server_handles_one_message_at_a_time() {
         });
     });
 }
+
+/// A time that is over before the server is at rest counts, too.
+#[test]
+fn an_idle_server_is_told_however_short_the_time() {
+    each(&[1, 2, 4], |rt| {
+        rt.run(|| {
+            let (tells, told) = unbounded();
+            let servers: Vec<_> = (0..3000)
+                .map(|_| {
+                    let server = serve(Teller { tells: tells.clone(), _state: None });
+                    server.cast(Message::IdleAfter(Duration::ZERO));
+                    server
+                })
+                .collect();
+            servers.iter().for_each(|server| assert_eq!(end_of(server), Reason::Normal));
+            drop(tells);
+            assert_eq!(all(&told).len(), 2 * servers.len());
+        });
+    });
+}
+
+/// The message with which a turn was to begin is dropped before anybody hears of the end.
+#[test]
+fn the_first_message_of_a_turn_is_dropped_with_the_rest() {
+    struct Never;
+    impl Server for Never {
+        type Message = Counted;
+        fn handle(&mut self, _: Counted, _: &mut Context<'_, Self>) -> Next<Counted> {
+            Next::Go
+        }
+    }
+    let ends = |rt: &myriad::Runtime| {
+        rt.run(|| {
+            let (message, drops) = Counted::new();
+            let (tells, told) = unbounded();
+            let server = serve(Never);
+            let watched = server.clone();
+            let watcher = actor::spawn(move |mut mail: Mailbox<usize>| {
+                mail.monitor(&watched, move |_| drops.load(SeqCst));
+                mail.address().cast(9);
+                (0..2).for_each(|_| tells.send(mail.receive()).unwrap());
+            });
+            assert_eq!(told.recv(), Ok(9));
+            server.cast(message);
+            actor::kill(&server);
+            assert_eq!(told.recv(), Ok(1));
+            end_of(&watcher);
+        });
+    };
+    each(&[1, 2], ends);
+}
+
+/// Where their runtime has ended servers end where they are told to, one after the other.
+#[test]
+fn a_chain_of_linked_servers_ends_without_recursion() {
+    let rt = myriad::Builder::new().workers(1).build().unwrap();
+    let (tells, told) = unbounded();
+    let servers: Vec<_> = rt.run(|| {
+        let all: Vec<_> = (0..100_000).map(|_| serve(Teller { tells: tells.clone(), _state: None })).collect();
+        all.windows(2).for_each(|pair| actor::link(&pair[0], &pair[1]).unwrap());
+        all
+    });
+    assert!(rt.shutdown(LONG).is_clean());
+    drop(tells);
+    exit(&servers[0], Reason::of("enough"));
+    assert_eq!(all(&told).len(), servers.len());
+    servers.iter().for_each(|server| assert_eq!(server.pid().reason(), Some(Reason::of("enough"))));
+}

@@ -1,5 +1,6 @@
 //! Supervisors: who is started anew, in which order, how often, and how all end.
 
+use crate::common::each_owned;
 use crate::*;
 use myriad::actor::{Child, Restart, ShutdownLimit, StartError, Strategy, Supervisor, Tree};
 use myriad::channel::{Receiver, Sender, unbounded};
@@ -319,5 +320,196 @@ fn many_children_fail_at_once() {
             myriad::yield_now();
         }
         assert_eq!(drops.load(SeqCst), 3 * MANY);
+    });
+}
+
+/// An actor that traps exits, counts them, and goes on.
+fn stubborn(told: &Arc<AtomicUsize>) -> Address<actor::Exit> {
+    let (told, ready) = (told.clone(), Arc::new(myriad::sync::Event::new()));
+    let is_ready = ready.clone();
+    let actor = actor::spawn_async(async move |mut mail: Mailbox<actor::Exit>| {
+        mail.trap_exits(|exit| exit);
+        is_ready.set();
+        loop {
+            mail.receive_async().await;
+            told.fetch_add(1, SeqCst);
+        }
+    });
+    ready.wait();
+    actor
+}
+
+/// A runtime that ends drops its supervisors, whose children nobody runs any more.
+#[test]
+fn a_runtime_ends_with_its_supervisors() {
+    each_owned(|_, rt| {
+        let tree = rt.run(|| {
+            let future = || Ok(actor::spawn_async(async |mut mail: Mailbox<()>| mail.receive_async().await));
+            let inner = move || Supervisor::dynamic().child(Child::new("future", future));
+            let closure = Child::new("closure", || Ok(actor::spawn(forever::<()>)));
+            Supervisor::dynamic().child(Child::supervisor("inner", inner)).child(closure).start().unwrap()
+        });
+        assert!(!rt.shutdown(Duration::from_millis(10)).is_clean());
+        assert_eq!(end_of(&tree), Reason::Cancelled);
+    });
+}
+
+/// A supervisor that is killed while it waits for a child's end takes that child along, too.
+#[test]
+fn a_supervisor_that_is_killed_while_it_stops_a_child_takes_that_along() {
+    each_runtime(|| {
+        let told = Arc::new(AtomicUsize::new(0));
+        let of_child = told.clone();
+        let child = Child::new("stubborn", move || Ok(stubborn(&of_child))).shutdown(ShutdownLimit::Never);
+        let tree = Supervisor::new(Strategy::OneForOne).child(child).start().unwrap();
+        let child: Address<actor::Exit> = tree.get("stubborn").unwrap();
+        let stops = {
+            let tree = tree.clone();
+            myriad::spawn(move || tree.stop_child("stubborn"))
+        };
+        while told.load(SeqCst) == 0 {
+            myriad::yield_now();
+        }
+        kill(&tree);
+        let is_left = child.is_alive();
+        kill(&child);
+        assert!(!stops.join().unwrap() && !is_left);
+    });
+}
+
+/// The same while a child starts: a supervisor below, or a closure, which is cancelled.
+#[test]
+fn a_supervisor_that_is_killed_while_it_starts_a_child_takes_all_along() {
+    each_runtime(|| {
+        for is_below in [false, true] {
+            let (tells, told) = unbounded();
+            let log = Log::default();
+            let blocks = move || {
+                tells.send(actor::current().unwrap()).unwrap();
+                myriad::sync::Event::new().wait();
+                Err::<Address<()>, _>(Reason::of("never"))
+            };
+            let (top_tells, top_told) = unbounded();
+            let first = Child::new("first", move || {
+                top_tells.send(actor::current().unwrap()).unwrap();
+                Ok(actor::spawn(forever::<()>))
+            });
+            let of = Supervisor::new(Strategy::OneForOne).child(first).child(worker("a", &log));
+            let of = match is_below {
+                false => of.child(Child::new("blocks", blocks)),
+                true => of.child(Child::supervisor("below", move || {
+                    Supervisor::new(Strategy::OneForOne)
+                        .child(worker("b", &log))
+                        .child(Child::new("blocks", blocks.clone()))
+                })),
+            };
+            let starts = myriad::spawn(move || of.start().map(drop));
+            let (top, starting) = (top_told.recv().unwrap(), told.recv().unwrap());
+            assert_eq!(top == starting, !is_below);
+            kill(&top);
+            let is_left = starting.is_alive();
+            kill(&starting);
+            assert!(!is_left);
+            assert_eq!(starts.join().unwrap(), Err(StartError::NoSupervisor(Reason::Killed)));
+        }
+    });
+}
+
+/// The times of a dynamic supervisor's children run together: one after the other these would take
+/// three minutes.
+#[test]
+fn a_dynamic_supervisor_stops_all_at_once() {
+    each_runtime(|| {
+        const MANY: usize = 1_800;
+        let told = Arc::new(AtomicUsize::new(0));
+        let tree = Supervisor::dynamic().start().unwrap();
+        for n in 0..MANY {
+            let told = told.clone();
+            let child = Child::new(&n.to_string(), move || Ok(stubborn(&told)));
+            tree.start_child(child.shutdown(ShutdownLimit::After(Duration::from_millis(100)))).unwrap();
+        }
+        let report = tree.stop();
+        assert_eq!((report.stopped, report.killed.len()), (MANY, MANY));
+    });
+}
+
+/// Each child of a dynamic supervisor is told once, before any has ended.
+#[test]
+fn a_dynamic_supervisor_tells_each_child_once() {
+    each_runtime(|| {
+        const MANY: usize = 100;
+        let (told, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(myriad::sync::Event::new()));
+        let tree = Supervisor::dynamic().start().unwrap();
+        for n in 0..MANY {
+            let (told, go) = (told.clone(), go.clone());
+            let start = move || {
+                let (told, go, ready) = (told.clone(), go.clone(), Arc::new(myriad::sync::Event::new()));
+                let is_ready = ready.clone();
+                let actor = actor::spawn_async(async move |mut mail: Mailbox<actor::Exit>| {
+                    mail.trap_exits(|exit| exit);
+                    is_ready.set();
+                    mail.receive_async().await;
+                    told.fetch_add(1, SeqCst);
+                    go.wait_async().await;
+                    told.fetch_add(std::iter::from_fn(|| mail.try_receive()).count(), SeqCst);
+                });
+                ready.wait();
+                Ok(actor)
+            };
+            tree.start_child(Child::new(&n.to_string(), start).shutdown(ShutdownLimit::Never)).unwrap();
+        }
+        let stops = {
+            let tree = tree.clone();
+            myriad::spawn(move || tree.stop())
+        };
+        while told.load(SeqCst) < MANY {
+            myriad::yield_now();
+        }
+        go.set();
+        let report = stops.join().unwrap();
+        assert_eq!((report.stopped, report.is_clean(), told.load(SeqCst)), (MANY, true, MANY));
+    });
+}
+
+/// A child that got no name is gone before the supervisor says so.
+#[test]
+fn a_child_without_its_name_is_gone() {
+    each_runtime(|| {
+        let taken = actor::spawn(forever::<()>);
+        actor::register("supervised-taken", &taken).unwrap();
+        let (tells, told) = unbounded();
+        let child = Child::new("child", move || {
+            let actor = actor::spawn(forever::<()>);
+            tells.send(actor.clone()).unwrap();
+            Ok(actor)
+        });
+        let tree = Supervisor::dynamic().start().unwrap();
+        assert!(matches!(tree.start_child(child.named::<()>("supervised-taken")), Err(StartError::Failed { .. })));
+        assert!(!told.recv().unwrap().is_alive());
+        tree.stop();
+        kill(&taken);
+    });
+}
+
+/// A supervisor below whose child does not start has failed, and may be started again.
+#[test]
+fn a_supervisor_below_that_does_not_start_has_failed() {
+    each_runtime(|| {
+        let log = Log::default();
+        let below = |fails: bool| {
+            let log = log.clone();
+            Child::supervisor("below", move || {
+                let of = Supervisor::new(Strategy::OneForOne).child(worker("a", &log));
+                if fails { of.child(Child::new::<u8>("fails", || Err(Reason::of("no paper")))) } else { of }
+            })
+        };
+        let tree = Supervisor::dynamic().start().unwrap();
+        let error = tree.start_child(below(true)).unwrap_err();
+        let StartError::Failed { child, reason } = &error else { panic!("{error}") };
+        assert!(**child == *"below" && reason.to_string().contains("no paper"), "{error}");
+        assert_eq!(take(&log), "+a -a");
+        tree.start_child(below(false)).unwrap();
+        assert_eq!(tree.stop().stopped, 1);
+        assert_eq!(take(&log), "+a -a");
     });
 }
