@@ -13,7 +13,8 @@ use common::{PATIENCE, catch, quiet, text};
 use myriad::cancel::Token;
 use myriad::channel::{Receiver, bounded};
 use myriad::{
-    Builder, JoinHandle, OnStuck, Runtime, Stuck, blocking, compute, join, scope, spawn, spawn_async, task, time,
+    Builder, JoinHandle, OnDeadlock, OnStuck, Runtime, Stuck, blocking, compute, join, scope, spawn,
+    spawn_async, task, time,
 };
 use std::fs::File;
 use std::io::Read;
@@ -450,6 +451,32 @@ fn a_child_that_ends_its_task() {
         assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT, "{case}");
         assert!(says.contains("forked inside a task") && says.contains("call `exec` or `_exit`"), "{case}");
     }
+}
+
+/// What the parent does at a deadlock is the parent's: the child, in which a runtime begins, drops
+/// nothing of it.
+#[test]
+fn a_hook_for_deadlocks_of_the_parent() {
+    static DROPPED: AtomicBool = AtomicBool::new(false);
+    struct SaysDrop;
+    impl Drop for SaysDrop {
+        fn drop(&mut self) {
+            DROPPED.store(true, SeqCst);
+        }
+    }
+    let _alone = alone();
+    let kept = SaysDrop;
+    let hook = Arc::new(move |_: &myriad::Deadlock| _ = &kept);
+    let rt = Builder::new().workers(1).on_deadlock(OnDeadlock::Hook(hook)).build().unwrap();
+    let says = in_fork(|| {
+        let own = Builder::new().workers(1).build().unwrap();
+        let five = own.run(|| 5);
+        drop(own);
+        format!("{five}, dropped: {}", DROPPED.load(SeqCst))
+    });
+    assert_eq!(says, "5, dropped: false");
+    drop(rt);
+    common::wait_until(|| DROPPED.load(SeqCst));
 }
 
 /// Told as soon as possible of each worker that is stuck.

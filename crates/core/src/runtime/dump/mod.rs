@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use collect::dump;
-pub(super) use text::describe;
+pub(super) use text::{count, describe};
 pub use why::WhyWaiting;
 
 /// What the tasks, workers and waiting threads of a process do. Example: [`dump()`](dump).
