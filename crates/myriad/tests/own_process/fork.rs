@@ -13,7 +13,7 @@ use common::{PATIENCE, catch, quiet, text};
 use myriad::cancel::Token;
 use myriad::channel::{Receiver, bounded};
 use myriad::{
-    Builder, JoinHandle, OnDeadlock, OnStuck, Runtime, Stuck, blocking, compute, join, scope, spawn,
+    Builder, JoinHandle, OnDeadlock, OnStuck, Runtime, Stuck, WaitReason, blocking, compute, join, scope, spawn,
     spawn_async, task, time,
 };
 use std::fs::File;
@@ -477,6 +477,34 @@ fn a_hook_for_deadlocks_of_the_parent() {
     assert_eq!(says, "5, dropped: false");
     drop(rt);
     common::wait_until(|| DROPPED.load(SeqCst));
+}
+
+/// The thread that has forked has waited in the parent, and waits in the child, where a dump shows
+/// it.
+#[test]
+fn a_thread_that_waits_in_the_child_is_dumped() {
+    let _alone = alone();
+    let (_tx, rx) = bounded::<()>(1);
+    assert!(rx.recv_timeout(Duration::from_millis(1)).is_err());
+    let says = in_fork(|| {
+        let (tx, rx) = bounded::<()>(1);
+        let other = std::thread::spawn(move || {
+            let waits = |dump: &myriad::dump::Dump| {
+                let mut threads = dump.threads().iter();
+                threads.any(|thread| thread.waits_for() == WaitReason::Recv && !thread.has_limit())
+            };
+            let until = Instant::now() + PATIENCE / 2;
+            let mut is_seen = false;
+            while !is_seen && Instant::now() < until {
+                is_seen = waits(&myriad::dump());
+            }
+            tx.send(()).unwrap();
+            is_seen
+        });
+        rx.recv().unwrap();
+        format!("seen: {}", other.join().unwrap())
+    });
+    assert_eq!(says, "seen: true");
 }
 
 /// Told as soon as possible of each worker that is stuck.
