@@ -1,10 +1,11 @@
 //! What a dump says about tasks, workers and threads, while nothing happens and while all happens.
 
-use crate::common::{each_owned, in_both_modes, wait_until};
+use crate::common::{PLANNED, each_owned, in_both_modes, wait_until};
 use myriad::channel::{bounded, unbounded};
 use myriad::dump::{Activity, Doing, Dump, TaskState};
 use myriad::sync::{Mutex, Semaphore};
-use myriad::{Runtime, WaitReason, scope, spawn, spawn_async, task, time, yield_now};
+use myriad::{Runtime, WaitReason, join, scope, spawn, spawn_async, task, time, yield_now};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -137,6 +138,39 @@ fn a_stuck_worker_is_seen_with_its_task() {
     });
 }
 
+/// On top of a task runs another one, or a closure, which has never blocked: so the one below is in
+/// no queue.
+#[test]
+fn what_is_below_another_task_is_not_queued() {
+    each_owned(|mode, rt| {
+        let (began, end) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let busy = {
+            let (began, end) = (began.clone(), end.clone());
+            move || {
+                let mine = began.fetch_add(1, SeqCst) + 1;
+                while end.load(SeqCst) < mine {
+                    std::hint::spin_loop();
+                }
+            }
+        };
+        let name = |what: &str| format!("below-{mode}-{}-{what}", rt.workers());
+        let (of_scope, of_join) = (busy.clone(), busy);
+        let bodies: [(&str, Box<dyn FnOnce() + Send>); 2] = [
+            ("scope", Box::new(move || scope(|s| drop(s.spawn(of_scope))))),
+            ("join", Box::new(move || _ = catch_unwind(AssertUnwindSafe(|| join(|| panic!("{PLANNED}"), of_join))))),
+        ];
+        for (i, (what, body)) in bodies.into_iter().enumerate() {
+            let below = start(&rt, &name(what), body);
+            wait_until(|| began.load(SeqCst) > i);
+            let dump = myriad::dump();
+            let activity = named(&dump, &name(what)).unwrap().activity();
+            end.store(i + 1, SeqCst);
+            below.join().unwrap();
+            assert_ne!(activity, Activity::Queued, "{what}: {dump}");
+        }
+    });
+}
+
 #[test]
 fn threads_that_wait_are_seen() {
     in_both_modes(|rt| {
@@ -211,16 +245,29 @@ fn dumps_beside_a_storm() {
                 }
             });
             let rounds = if rt.is_fiber_mode() { 200 } else { 20 };
+            let lock = Arc::new(Mutex::new(()));
             rt.run(|| {
                 for round in 0..rounds {
                     let mutex = Mutex::new(0);
                     scope(|s| {
                         for _ in 0..20 {
                             let (tx, rx) = bounded::<u32>(0);
-                            let storm = |name: &str| task::Builder::new().name(name);
-                            drop(storm("storm-recv").spawn(move || _ = rx.recv()));
+                            // (At one place, so that nothing but their names and waits tells them apart.)
+                            let storm = |name: &str, f: Box<dyn FnOnce() + Send>| {
+                                drop(task::Builder::new().name(name).spawn(f));
+                            };
+                            storm("storm-recv", Box::new(move || _ = rx.recv()));
                             drop(spawn(move || _ = tx.send(round)));
-                            drop(storm("storm-yield").spawn(yield_now));
+                            storm("storm-yield", Box::new(yield_now));
+                            let lock = lock.clone();
+                            storm(
+                                "storm-lock",
+                                Box::new(move || {
+                                    let held = lock.lock();
+                                    yield_now();
+                                    drop(held);
+                                }),
+                            );
                             drop(spawn_async(async {
                                 time::sleep_async(Duration::from_micros(10)).await;
                             }));
