@@ -1,6 +1,8 @@
 //! What a dump says about tasks, workers and threads, while nothing happens and while all happens.
 
-use crate::common::{PLANNED, each_owned, in_both_modes, wait_until};
+use crate::common::{
+    MODES, Mode, PLANNED, each_owned, fibers_supported, full_length, in_both_modes, quiet, wait_until,
+};
 use myriad::channel::{bounded, unbounded};
 use myriad::dump::{Activity, Doing, Dump, TaskState};
 use myriad::sync::{Mutex, Semaphore};
@@ -153,21 +155,21 @@ fn what_is_below_another_task_is_not_queued() {
                 }
             }
         };
-        let name = |what: &str| format!("below-{mode}-{}-{what}", rt.workers());
-        let (of_scope, of_join) = (busy.clone(), busy);
-        let bodies: [(&str, Box<dyn FnOnce() + Send>); 2] = [
-            ("scope", Box::new(move || scope(|s| drop(s.spawn(of_scope))))),
-            ("join", Box::new(move || _ = catch_unwind(AssertUnwindSafe(|| join(|| panic!("{PLANNED}"), of_join))))),
-        ];
-        for (i, (what, body)) in bodies.into_iter().enumerate() {
-            let below = start(&rt, &name(what), body);
-            wait_until(|| began.load(SeqCst) > i);
+        let is_below = |what: &str, body: Box<dyn FnOnce() + Send>| {
+            let name = format!("below-{mode}-{}-{what}", rt.workers());
+            let number = end.load(SeqCst) + 1;
+            let below = start(&rt, &name, body);
+            wait_until(|| began.load(SeqCst) == number);
             let dump = myriad::dump();
-            let activity = named(&dump, &name(what)).unwrap().activity();
-            end.store(i + 1, SeqCst);
+            let activity = named(&dump, &name).unwrap().activity();
+            end.store(number, SeqCst);
             below.join().unwrap();
             assert_ne!(activity, Activity::Queued, "{what}: {dump}");
-        }
+        };
+        let (of_scope, of_join) = (busy.clone(), busy);
+        is_below("scope", Box::new(move || scope(|s| drop(s.spawn(of_scope)))));
+        let panics = || panic!("{PLANNED}");
+        is_below("join", Box::new(move || _ = catch_unwind(AssertUnwindSafe(|| join(panics, of_join)))));
     });
 }
 
@@ -213,6 +215,42 @@ fn alike_tasks_are_one_entry() {
     let at = text.find("10,000 tasks spawned at").unwrap_or_else(|| panic!("{text}"));
     assert!(text[at..].lines().take(2).any(|line| line.contains("wait for a message, all of one channel")), "{text}");
     drop(tx);
+}
+
+/// Runtimes begin and end, and with them the stacks of their tasks, while dumps are taken: records
+/// become those of another one's tasks meanwhile.
+#[test]
+fn dumps_beside_runtimes_that_end() {
+    quiet();
+    let left = AtomicUsize::new(2);
+    std::thread::scope(|s| {
+        for mode in [MODES, [MODES[1], MODES[0]]] {
+            let left = &left;
+            s.spawn(move || {
+                for round in 0..if full_length() { 200 } else { 40 } {
+                    let mode = mode[round % 2];
+                    if mode == Mode::Fibers && !fibers_supported() {
+                        continue;
+                    }
+                    let rt = mode.runtime(2);
+                    let (tx, rx) = unbounded::<()>();
+                    let wait = |_| {
+                        let rx = rx.clone();
+                        rt.spawn(move || _ = rx.recv())
+                    };
+                    let tasks: Vec<_> = (0..20).map(wait).collect();
+                    drop(tx);
+                    tasks.into_iter().for_each(|task| task.join().unwrap());
+                }
+                left.fetch_sub(1, SeqCst);
+            });
+        }
+        while left.load(SeqCst) > 0 {
+            for task in myriad::dump().tasks().iter().filter(|task| task.name().is_none()) {
+                assert!(task.waits_for().is_none() || task.activity() == Activity::Waits, "{task}");
+            }
+        }
+    });
 }
 
 /// Tasks begin, wait, go on and end by the ten thousand while dumps are taken: each entry is one
