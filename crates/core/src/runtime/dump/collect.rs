@@ -279,8 +279,12 @@ impl<'a> Walk<'a> {
             Look::Moves => (Activity::Runs, None, Who::read(header, pool)?),
             Look::No => {
                 let who = Who::read(header, pool)?;
-                self.runs_on_top(header, is_ours);
-                (self.not_waiting(header, address, who.is_future), None, who)
+                let activity = self.not_waiting(header, address, who.is_future);
+                // (One that waits may have a context there: it is on top of nothing.)
+                if activity != Activity::Waits {
+                    self.runs_on_top(header, is_ours);
+                }
+                (activity, None, who)
             }
         };
         let Who { location, name, id, is_future } = who;
@@ -318,9 +322,9 @@ impl<'a> Walk<'a> {
         self.below.extend(below.filter(|_| is_there()));
     }
 
-    /// Notes on top of what the workers of this pool, whose stacks are kept, run second closures of
-    /// a `join`. (Those of other tasks stand in memory for records.)
-    fn closures_on_top(&mut self, pool: &'static Pool) {
+    /// Notes on top of what the workers of this pool run second closures of a `join`. (Those of
+    /// other tasks stand in memory for records.)
+    fn closures_on_top(&mut self, pool: &'static Pool, _: &FramesStay<'_>) {
         for w in pool.all_workers() {
             // As `Pool::read_running`: what stands in a frame goes after the version has changed.
             let version = w.frame_version.load(Acquire);
@@ -369,7 +373,7 @@ impl<'a> Walk<'a> {
                     self.tasks.push(TaskState { since, ..task });
                 }
             }
-            self.closures_on_top(pool);
+            self.closures_on_top(pool, &stays);
         }
     }
 
