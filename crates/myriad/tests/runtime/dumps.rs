@@ -290,7 +290,7 @@ fn dumps_beside_a_storm() {
                     scope(|s| {
                         for _ in 0..20 {
                             let (tx, rx) = bounded::<u32>(0);
-                            // (At one place, so that nothing but their names and waits tells them apart.)
+                            // (At one place: nothing but their names and waits tells them apart.)
                             let storm = |name: &str, f: Box<dyn FnOnce() + Send>| {
                                 drop(task::Builder::new().name(name).spawn(f));
                             };
