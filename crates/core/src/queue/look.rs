@@ -14,8 +14,9 @@
 //!
 //! **Who may look.** One at a time ([`Lookers`]): a bit that a second one has set after a wait has
 //! changed would pass for the first one's. The memory of the node must stay mapped meanwhile: see
-//! [`read`]. What is read there while the task goes on may be anything, so it is read by atomic
-//! accesses, as plain numbers, and is not believed before the second look at the word.
+//! [`read`]; so whose the task is, is known of this same wait before anything is read there. What
+//! is read while the task goes on may be anything, so it is read by atomic accesses, as plain
+//! numbers, and is not believed before the last look at the word.
 //!
 //! **Rejected.** A copy of the reason in the record: two instructions for each wait. A request to
 //! the home, as for a cancellation: a stuck worker does not answer. A version: a store for each
@@ -66,17 +67,28 @@ pub(crate) enum Look<T> {
     Waits(T, bool),
     /// It goes on and waits again, faster than one can look.
     Moves,
+    /// It waits, and is another runtime's by now.
+    Elsewhere,
 }
 
 /// Looks at what the task of this record waits for. The record may become another task's
 /// meanwhile: then it is that one.
 ///
-/// `node` reads in the node, which may not be one any more: as numbers, by atomic accesses.
-pub(crate) fn look<T>(_: &Lookers, task: &Header, node: impl Fn(*const Parked) -> T) -> Look<T> {
+/// `is_ours` says whether the record is of the runtime whose stacks stay; if not, nothing is read
+/// in the node. `node` reads there, which may not be a node any more: as numbers, by atomic
+/// accesses.
+pub(crate) fn look<T>(
+    _: &Lookers,
+    task: &Header,
+    is_ours: impl Fn() -> bool,
+    node: impl Fn(*const Parked) -> T,
+) -> Look<T> {
     let mut spins = 0;
+    // The bit is this look's own. (One look at a time sets bits, and a new wait comes without.)
+    let mut mine = false;
     for _ in 0..TRIES {
-        // Acquire: the node, with the Release of who waits. (Another looker's exchange hands that
-        // on.)
+        // Acquire: the owner and the node, with the Release of who waits. (Another looker's
+        // exchange hands that on.)
         let word = task.idx().load(ord(Acquire, "look-acquire"));
         let at = match position::read(word) {
             // A canceller holds it, for some instructions.
@@ -89,13 +101,26 @@ pub(crate) fn look<T>(_: &Lookers, task: &Header, node: impl Fn(*const Parked) -
             Position::Unknown | Position::On(_) => return Look::No,
         };
         let seen = position::seen(word);
-        let before = word == seen && !on("bit-not-set");
         // Acquire: as above. (Whoever else has changed the word has seen the node, too.)
-        if !before
-            && !on("bit-not-set")
-            && task.idx().compare_exchange(word, seen, ord(Acquire, "look-acquire"), Relaxed).is_err()
-        {
+        if word != seen && !on("bit-not-set") {
+            if task.idx().compare_exchange(word, seen, ord(Acquire, "look-acquire"), Relaxed).is_err() {
+                continue;
+            }
+            mine = !on("look-own-bit");
+        }
+        let before = word == seen && !mine;
+        // Relaxed: it is ordered by a fence.
+        let is_there = || task.idx().load(Relaxed) == if on("bit-not-set") { word } else { seen };
+        let ours = is_ours();
+        if !on("look-owner-fence") {
+            // Acquire: as below. The owner that was read is this wait's, if that is there yet.
+            fence(Acquire);
+        }
+        if !is_there() && !on("look-owner-once") {
             continue;
+        }
+        if !ours {
+            return Look::Elsewhere;
         }
         let found = node(at);
         if !on("look-fence") {
@@ -103,8 +128,7 @@ pub(crate) fn look<T>(_: &Lookers, task: &Header, node: impl Fn(*const Parked) -
             // the word.
             fence(Acquire);
         }
-        // Relaxed: it is ordered by the fence.
-        if on("look-once") || task.idx().load(Relaxed) == if on("bit-not-set") { word } else { seen } {
+        if on("look-once") || is_there() {
             return Look::Waits(found, before);
         }
     }
@@ -124,8 +148,8 @@ pub(crate) struct WaitsFor {
 ///
 /// # Safety
 /// The memory from the node on, as far as the stack goes, stays mapped: the caller has the lock
-/// that the end of a stack takes (`Pool::frames_go`), and has found the node after it had taken
-/// the lock; or the node stands.
+/// that the end of a stack of the task's pool takes (`Pool::frames_go`), and has found the node,
+/// and that the task is that pool's, after it had taken the lock; or the node stands.
 pub(crate) unsafe fn read(node: *const Parked) -> WaitsFor {
     let node = node.cast::<u8>();
     // SAFETY: mapped (this function's contract), as the node is.
@@ -135,4 +159,44 @@ pub(crate) unsafe fn read(node: *const Parked) -> WaitsFor {
     // which stands above.
     let object = reason.object_at().map_or(0, |at| unsafe { peek::word(node.wrapping_add(at).cast()) });
     WaitsFor { reason, object }
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use crate::queue::records::records;
+    use std::cell::Cell;
+
+    #[test]
+    fn nothing_is_read_in_a_wait_of_another_runtime() {
+        let (node, task, lookers) = (0u64, &records(1)[0], Lookers::enter());
+        let waits = position::at(position::here(position::THREADS), &raw const node);
+        let no_read = |_: *const Parked| unreachable!("read in memory that may have gone");
+        task.idx().store(waits, Relaxed);
+        assert_eq!(look(&lookers, task, || false, no_read), Look::<()>::Elsewhere);
+        // It was another one's, and is ours since, but does not wait there any more.
+        task.idx().store(waits, Relaxed);
+        let goes_on = || {
+            task.idx().store(position::RUNS, Relaxed);
+            true
+        };
+        assert_eq!(look(&lookers, task, goes_on, no_read), Look::<()>::No);
+    }
+
+    #[test]
+    fn what_is_read_in_a_wait_that_is_over_is_not_believed() {
+        let (node, task, lookers) = (0u64, &records(1)[0], Lookers::enter());
+        let waits = position::at(position::here(position::THREADS), &raw const node);
+        task.idx().store(waits, Relaxed);
+        let reads = Cell::new(0);
+        let read = |_: *const Parked| {
+            // At the first time it goes on, and waits there again.
+            if reads.replace(reads.get() + 1) == 0 {
+                task.idx().store(waits, Relaxed);
+            }
+            reads.get()
+        };
+        assert_eq!(look(&lookers, task, || true, read), Look::Waits(2, false));
+        assert_eq!(look(&lookers, task, || true, read), Look::Waits(3, true));
+    }
 }

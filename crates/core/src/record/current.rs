@@ -156,8 +156,11 @@ impl CurrentTask {
     /// ([`Pool::name_running`](crate::sched::pool::Pool::name_running)).
     pub(crate) fn record_elsewhere(self) -> *const Header {
         if self.has_context() {
-            // SAFETY: readable; volatile, for somebody may write there.
-            return unsafe { (&raw const (*self.head()).record).cast::<*const Header>().read_volatile() };
+            // SAFETY: a context is record memory, which is always readable; the word is aligned.
+            // Atomic, for somebody may write there.
+            let record: &std::sync::atomic::AtomicPtr<Header> =
+                unsafe { std::sync::atomic::AtomicPtr::from_ptr((&raw mut (*self.head()).record).cast()) };
+            return record.load(Relaxed).cast_const();
         }
         self.0.cast()
     }

@@ -31,6 +31,7 @@ use super::peek;
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, Ordering::*};
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::panic::Location;
 use std::ptr::null_mut;
 
@@ -196,6 +197,9 @@ pub(crate) const DONE: *mut () = std::ptr::without_provenance_mut(1);
 pub(crate) const DETACHED: *mut () = std::ptr::without_provenance_mut(2);
 
 impl Header {
+    /// Where it says what it is, in a word that is never the address of a record.
+    pub(crate) const KIND_AT: usize = offset_of!(Header, kind);
+
     /// What stands for the running task while none runs. It is in no queue, and nobody waits for
     /// it.
     #[cfg(not(loom))]
@@ -345,6 +349,20 @@ impl Header {
     pub(crate) unsafe fn look_at_kind(this: *const Header) -> Kind {
         // SAFETY: readable (this function's contract); each byte is a `Kind`.
         Kind(unsafe { peek::byte((&raw const (*this).kind).cast()) })
+    }
+
+    /// Where the word of its position is, for a look that is as late.
+    pub(crate) fn position_at(this: *const Header) -> *const usize {
+        this.wrapping_byte_add(offset_of!(Header, idx)).cast()
+    }
+
+    /// As [`look_at_location`](Self::look_at_location), whose it is.
+    ///
+    /// # Safety
+    /// The record is readable.
+    pub(crate) unsafe fn look_at_runtime(this: *const Header) -> u8 {
+        // SAFETY: readable (this function's contract).
+        unsafe { peek::byte((&raw const (*this).runtime).cast()) }
     }
 
     /// The word of who waits for the end.

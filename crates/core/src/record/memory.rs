@@ -91,6 +91,13 @@ struct Chunk {
     class: usize,
 }
 
+impl Chunk {
+    /// The address behind the last record.
+    fn end(&self) -> usize {
+        self.start.addr() + self.records * (self.class + 1) * UNIT
+    }
+}
+
 pub(crate) struct RecordPool {
     /// Full ones.
     magazines: [Vec<Magazine>; CLASSES],
@@ -318,6 +325,12 @@ pub(crate) unsafe fn for_each_live(runtime: u8, mut visit: impl FnMut(*mut Heade
             visit(record.as_ptr());
         }
     });
+}
+
+/// Is this address in memory for records?
+pub(crate) fn is_in_records(address: usize) -> bool {
+    let holds = |chunk: &Chunk| (chunk.start.addr()..chunk.end()).contains(&address);
+    POOL.lock().chunks.iter().any(holds)
 }
 
 /// Calls `visit` with every record that is not free, its number, and that of its runtime: always in

@@ -10,8 +10,7 @@
 //! or get one later from a list. "Perhaps", when all tasks have waited for a second: each program
 //! that waits for its user would say so.
 
-use super::dump::{Activity, Dump, TaskState, WhyWaiting, describe, dump};
-use crate::queue::reason::WaitReason;
+use super::dump::{Activity, Dump, TaskState, WhyWaiting, count, describe, dump};
 use crate::sched::pool::Handle;
 use crate::sched::rescue::quiet;
 use crate::sched::{unwind, user_code};
@@ -74,12 +73,8 @@ impl Deadlock {
 
     /// The longest chain of tasks that wait for each other's ends, or a cycle of them, if there is
     /// one.
-    ///
-    /// Looks at all tasks that wait for one, up to a thousand of them.
     pub fn chain(&self) -> Option<WhyWaiting> {
-        let joiners = self.dump.tasks().iter().filter(|task| task.waits_for() == Some(WaitReason::Join));
-        let chains = joiners.take(1000).map(|task| self.dump.why(task));
-        chains.max_by_key(|why| (why.is_cycle(), why.chain().len()))
+        self.dump.longest_chain()
     }
 }
 
@@ -87,13 +82,8 @@ impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waits = |task: &&TaskState| task.activity() == Activity::Waits;
         let (tasks, threads) = (self.dump.tasks().iter().filter(waits).count(), self.dump.threads().len());
-        let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        writeln!(
-            f,
-            "deadlock: nobody can wake the {} and {} that wait,",
-            many(tasks, "task"),
-            many(threads, "thread")
-        )?;
+        let (tasks, threads) = (count(tasks, "task", "tasks"), count(threads, "thread", "threads"));
+        writeln!(f, "deadlock: nobody can wake the {tasks} and {threads} that wait,")?;
         writeln!(f, "  because every thread of this process waits for another one")?;
         if let Some(chain) = self.chain() {
             let (last, before) = (chain.chain().len() - 1, chain.chain());
@@ -110,7 +100,14 @@ impl fmt::Display for Deadlock {
 }
 
 /// What each runtime has asked for.
-static ASKED: Mutex<Vec<(Handle, OnDeadlock)>> = Mutex::new(Vec::new());
+struct Asked {
+    /// Whose runtime it is: see [`fork`].
+    era: u32,
+    runtime: Handle,
+    what: OnDeadlock,
+}
+
+static ASKED: Mutex<Vec<Asked>> = Mutex::new(Vec::new());
 
 /// The runtime of this handle begins.
 pub(super) fn watch(runtime: Handle, what: OnDeadlock) {
@@ -120,17 +117,18 @@ pub(super) fn watch(runtime: Handle, what: OnDeadlock) {
     });
     quiet::when_deadlocked(tell);
     forget();
-    ASKED.lock().push((runtime, what));
+    ASKED.lock().push(Asked { era: fork::era(), runtime, what });
 }
 
 /// A runtime has ended: what is asked for and what it holds is dropped.
 pub(super) fn forget() {
     let mut asked = ASKED.lock();
-    let (stay, over) = std::mem::take(&mut *asked).into_iter().partition(|(runtime, _)| is_in_use(*runtime));
-    *asked = stay;
+    // What the parent's hooks hold is the parent's.
+    asked.extract_if(.., |asked| asked.era != fork::era()).for_each(std::mem::forget);
+    let over: Vec<_> = asked.extract_if(.., |asked| !is_in_use(asked.runtime)).collect();
     drop(asked);
     // What hooks hold is the user's.
-    unwind::drop_quietly::<Vec<_>>(over);
+    unwind::drop_quietly(over);
 }
 
 fn is_in_use(runtime: Handle) -> bool {
@@ -146,18 +144,24 @@ fn tell() {
 }
 
 fn tell_all() {
-    let asked: Vec<_> = ASKED.lock().iter().filter(|(runtime, _)| is_in_use(*runtime)).cloned().collect();
+    let of_now = |asked: &&Asked| is_in_use(asked.runtime);
+    let asked: Vec<_> = ASKED.lock().iter().filter(of_now).map(|asked| asked.what.clone()).collect();
+    tell_each(&asked);
+    // What hooks hold is the user's, and ours may be the last.
+    unwind::drop_quietly(asked);
+}
+
+fn tell_each(asked: &[OnDeadlock]) {
     let found = Deadlock { dump: dump() };
     let waits = found.dump.tasks().iter().any(|task| task.activity() == Activity::Waits);
     if !waits && found.dump.threads().is_empty() {
         // Nothing of ours: the program's own threads wait for each other.
         return;
     }
-    let reports = |(_, what): &&(Handle, OnDeadlock)| matches!(what, OnDeadlock::Report | OnDeadlock::Abort);
-    if asked.iter().any(|asked| reports(&asked)) {
+    if asked.iter().any(|what| matches!(what, OnDeadlock::Report | OnDeadlock::Abort)) {
         say!("myriad: {found}");
     }
-    for (_, what) in &asked {
+    for what in asked {
         match what {
             OnDeadlock::Hook(hook) => {
                 if let Err(payload) = user_code::call(|| hook(&found)) {
@@ -169,5 +173,54 @@ fn tell_all() {
             OnDeadlock::Ignore | OnDeadlock::Report => {}
         }
     }
-    unwind::drop_quietly(asked);
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use crate::queue::reason::WaitReason;
+    use std::panic::Location;
+    use std::time::Duration;
+
+    /// A deadlock of tasks in these records, each of which waits for the end of another one, or
+    /// (0) for something else.
+    fn deadlock(joins: impl Iterator<Item = (usize, usize)>) -> Deadlock {
+        let location = Location::caller();
+        let tasks = joins.map(|(record, object)| TaskState {
+            location,
+            name: None,
+            id: None,
+            record,
+            object,
+            since: 0,
+            pool: 0,
+            is_future: false,
+            activity: Activity::Waits,
+            reason: Some(if object == 0 { WaitReason::Other } else { WaitReason::Join }),
+        });
+        let (took, tasks) = (Duration::ZERO, tasks.collect());
+        Deadlock { dump: Dump { took, pools: Vec::new(), tasks, threads: Vec::new(), calls: Vec::new() } }
+    }
+
+    fn length(found: &Deadlock) -> Option<(bool, usize)> {
+        found.chain().map(|why| (why.is_cycle(), why.chain().len()))
+    }
+
+    #[test]
+    fn the_longest_chain_is_that_of_all_tasks() {
+        assert_eq!(length(&deadlock([(1, 0), (2, 0)].into_iter())), None);
+        // A task that is not in the dump.
+        assert_eq!(length(&deadlock([(1, 9)].into_iter())), Some((false, 1)));
+        assert_eq!(length(&deadlock([(1, 2), (2, 3), (3, 0), (4, 3)].into_iter())), Some((false, 3)));
+        assert_eq!(length(&deadlock([(1, 1), (2, 3), (3, 4), (4, 0)].into_iter())), Some((true, 1)));
+        // A cycle, with one task before it, behind many that wait for one.
+        let many = (10..5000).map(|record| (record, 9));
+        let cycle = [(9, 0), (1, 2), (2, 3), (3, 2)];
+        assert_eq!(length(&deadlock(many.chain(cycle))), Some((true, 3)));
+        // A chain of many, which is walked over once from wherever one begins.
+        let all = 100_000;
+        let chain = |rest: usize| deadlock((1..all).map(|record| (record, record + 1)).chain([(all, rest)]));
+        assert_eq!(length(&chain(0)), Some((false, all)));
+        assert_eq!(length(&chain(all / 2)), Some((true, all)));
+    }
 }

@@ -76,21 +76,23 @@ impl World {
             let [one, other] = &node.words;
             [one.load(Relaxed), other.load(Relaxed)]
         };
-        match look(&Lookers::enter(), &self.task.header, read) {
+        match look(&Lookers::enter(), &self.task.header, || true, read) {
             Look::Waits([one, other], before) => {
                 assert!(one == other && one != GARBAGE, "two halves of different times: {one}, {other}");
                 Some((one, before))
             }
             Look::No | Look::Moves => None,
-            Look::Under(_) => unreachable!("nothing runs on top"),
+            Look::Under(_) | Look::Elsewhere => unreachable!("nothing runs on top, and all is one runtime's"),
         }
     }
 
     fn looks(&self) {
         let first = self.look();
+        assert!(!first.is_some_and(|first| first.1), "the first look takes its own bit for an earlier look's");
         let second = self.look();
-        if let Some((wait, true)) = second {
-            assert_eq!(first.map(|first| first.0), Some(wait), "another wait passes for the first one");
+        // (One that gave up may have left its bit, in this same wait.)
+        if let (Some((first, _)), Some((wait, true))) = (first, second) {
+            assert_eq!(first, wait, "another wait passes for the first one");
         }
     }
 }
@@ -102,6 +104,50 @@ fn beside(held: bool, waits: usize) {
         thread::spawn(move || world.waits(waits))
     };
     world.looks();
+    task.join().unwrap();
+}
+
+/// A canceller holds the position for some instructions, and gives it back with the looker's bit.
+fn beside_a_canceller() {
+    let world = World::new(true);
+    let task = {
+        let world = world.clone();
+        thread::spawn(move || world.waits(1))
+    };
+    let canceller = {
+        let world = world.clone();
+        thread::spawn(move || {
+            model::mark(&world.task.header);
+            // SAFETY: the node stands to the end of the script.
+            unsafe { model::deliver_anywhere(&world.task.header) };
+        })
+    };
+    world.looks();
+    task.join().unwrap();
+    canceller.join().unwrap();
+}
+
+/// A wait of another runtime's task comes before ours, in the same record: nothing is read in the
+/// other one's node, whose stack may have gone.
+fn another_runtimes() {
+    const OURS: usize = 0;
+    let (world, theirs) = (World::new(false), World::new(false));
+    let owner = Arc::new(AtomicUsize::new(OURS));
+    let task = {
+        let (world, theirs, owner) = (world.clone(), theirs.clone(), owner.clone());
+        thread::spawn(move || {
+            for (number, of) in [(1, &theirs), (OURS, &world)] {
+                owner.store(number, Relaxed);
+                assert!(!model::begin_wait(&world.task.header, (&raw const of.node).cast()));
+                model::leave(&world.task.header);
+            }
+        })
+    };
+    let read = |node: *const Parked| {
+        let is_ours = std::ptr::eq(node, (&raw const world.node).cast());
+        assert!(is_ours, "something is read on a stack that may have gone");
+    };
+    look(&Lookers::enter(), &world.task.header, || owner.load(Relaxed) == OURS, read);
     task.join().unwrap();
 }
 
@@ -118,8 +164,23 @@ pub static SCRIPTS: &[Script] = &[
         name: "look.fiber",
         run: fiber,
         bound: (Some(4), None),
-        mutants: &["wait-published", "look-acquire", "wait-left", "look-fence", "bit-not-set", "look-once"],
+        mutants: &["wait-published", "wait-left", "look-fence", "bit-not-set", "look-once"],
+        ..SCRIPT
+    },
+    Script {
+        name: "look.owner",
+        run: another_runtimes,
+        bound: (Some(4), None),
+        mutants: &["look-acquire", "look-owner-fence", "look-owner-once"],
         ..SCRIPT
     },
     Script { name: "look.threads", run: in_threads_mode, bound: (Some(3), Some(4)), ..SCRIPT },
+    Script {
+        name: "look.held",
+        run: beside_a_canceller,
+        threads: 3,
+        bound: (Some(3), Some(4)),
+        mutants: &["look-own-bit"],
+        ..SCRIPT
+    },
 ];

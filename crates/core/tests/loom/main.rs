@@ -44,6 +44,8 @@
 //! | the monitor sleeps too early | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
 //! | a record is given back while a destructor runs in it | `freed-while-dropped` | `completion.dropped_in_record` |
 //! | a shutdown ends in the middle of a destructor | `dropping-is-ended` | `completion.dropped_at_shutdown` |
+//! | a look takes its own bit for that of an earlier one | `look-own-bit` | `look.held` |
+//! | a look reads in the wait of another runtime's task, whose stack may go | `look-owner-once` | `look.owner` |
 //! | a future's wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
 
 //!

@@ -169,6 +169,9 @@ fn what_is_none() {
             // A call in the system, and then the threads for calls that are idle.
             rt.run(|| myriad::blocking(|| std::thread::sleep(LONG)));
             std::thread::sleep(LONG);
+            // A call that waits for a time, on a thread that was idle.
+            let (_tx, rx) = unbounded::<()>();
+            assert!(rt.run(|| myriad::blocking(move || rx.recv_timeout(LONG))).is_err());
             assert!(rt.shutdown(Duration::from_secs(1)).is_clean());
             std::thread::sleep(LONG);
         });

@@ -1,10 +1,13 @@
 //! What a dump says about tasks, workers and threads, while nothing happens and while all happens.
 
-use crate::common::{each_owned, in_both_modes, wait_until};
+use crate::common::{
+    MODES, Mode, PLANNED, each_owned, fibers_supported, full_length, in_both_modes, quiet, wait_until,
+};
 use myriad::channel::{bounded, unbounded};
 use myriad::dump::{Activity, Doing, Dump, TaskState};
 use myriad::sync::{Mutex, Semaphore};
-use myriad::{Runtime, WaitReason, scope, spawn, spawn_async, task, time, yield_now};
+use myriad::{Runtime, WaitReason, join, scope, spawn, spawn_async, task, time, yield_now};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -137,6 +140,39 @@ fn a_stuck_worker_is_seen_with_its_task() {
     });
 }
 
+/// On top of a task runs another one, or a closure, which has never blocked: so the one below is in
+/// no queue.
+#[test]
+fn what_is_below_another_task_is_not_queued() {
+    each_owned(|mode, rt| {
+        let (began, end) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let busy = {
+            let (began, end) = (began.clone(), end.clone());
+            move || {
+                let mine = began.fetch_add(1, SeqCst) + 1;
+                while end.load(SeqCst) < mine {
+                    std::hint::spin_loop();
+                }
+            }
+        };
+        let is_below = |what: &str, body: Box<dyn FnOnce() + Send>| {
+            let name = format!("below-{mode}-{}-{what}", rt.workers());
+            let number = end.load(SeqCst) + 1;
+            let below = start(&rt, &name, body);
+            wait_until(|| began.load(SeqCst) == number);
+            let dump = myriad::dump();
+            let activity = named(&dump, &name).unwrap().activity();
+            end.store(number, SeqCst);
+            below.join().unwrap();
+            assert_ne!(activity, Activity::Queued, "{what}: {dump}");
+        };
+        let (of_scope, of_join) = (busy.clone(), busy);
+        is_below("scope", Box::new(move || scope(|s| drop(s.spawn(of_scope)))));
+        let panics = || panic!("{PLANNED}");
+        is_below("join", Box::new(move || _ = catch_unwind(AssertUnwindSafe(|| join(panics, of_join)))));
+    });
+}
+
 #[test]
 fn threads_that_wait_are_seen() {
     in_both_modes(|rt| {
@@ -181,6 +217,42 @@ fn alike_tasks_are_one_entry() {
     drop(tx);
 }
 
+/// Runtimes begin and end, and with them the stacks of their tasks, while dumps are taken: records
+/// become those of another one's tasks meanwhile.
+#[test]
+fn dumps_beside_runtimes_that_end() {
+    quiet();
+    let left = AtomicUsize::new(2);
+    std::thread::scope(|s| {
+        for mode in [MODES, [MODES[1], MODES[0]]] {
+            let left = &left;
+            s.spawn(move || {
+                for round in 0..if full_length() { 200 } else { 40 } {
+                    let mode = mode[round % 2];
+                    if mode == Mode::Fibers && !fibers_supported() {
+                        continue;
+                    }
+                    let rt = mode.runtime(2);
+                    let (tx, rx) = unbounded::<()>();
+                    let wait = |_| {
+                        let rx = rx.clone();
+                        rt.spawn(move || _ = rx.recv())
+                    };
+                    let tasks: Vec<_> = (0..20).map(wait).collect();
+                    drop(tx);
+                    tasks.into_iter().for_each(|task| task.join().unwrap());
+                }
+                left.fetch_sub(1, SeqCst);
+            });
+        }
+        while left.load(SeqCst) > 0 {
+            for task in myriad::dump().tasks().iter().filter(|task| task.name().is_none()) {
+                assert!(task.waits_for().is_none() || task.activity() == Activity::Waits, "{task}");
+            }
+        }
+    });
+}
+
 /// Tasks begin, wait, go on and end by the ten thousand while dumps are taken: each entry is one
 /// that may be.
 #[test]
@@ -211,16 +283,29 @@ fn dumps_beside_a_storm() {
                 }
             });
             let rounds = if rt.is_fiber_mode() { 200 } else { 20 };
+            let lock = Arc::new(Mutex::new(()));
             rt.run(|| {
                 for round in 0..rounds {
                     let mutex = Mutex::new(0);
                     scope(|s| {
                         for _ in 0..20 {
                             let (tx, rx) = bounded::<u32>(0);
-                            let storm = |name: &str| task::Builder::new().name(name);
-                            drop(storm("storm-recv").spawn(move || _ = rx.recv()));
+                            // (At one place: nothing but their names and waits tells them apart.)
+                            let storm = |name: &str, f: Box<dyn FnOnce() + Send>| {
+                                drop(task::Builder::new().name(name).spawn(f));
+                            };
+                            storm("storm-recv", Box::new(move || _ = rx.recv()));
                             drop(spawn(move || _ = tx.send(round)));
-                            drop(storm("storm-yield").spawn(yield_now));
+                            storm("storm-yield", Box::new(yield_now));
+                            let lock = lock.clone();
+                            storm(
+                                "storm-lock",
+                                Box::new(move || {
+                                    let held = lock.lock();
+                                    yield_now();
+                                    drop(held);
+                                }),
+                            );
                             drop(spawn_async(async {
                                 time::sleep_async(Duration::from_micros(10)).await;
                             }));

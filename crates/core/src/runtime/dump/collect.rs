@@ -3,20 +3,23 @@
 use super::{Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, WorkerState};
 use crate::queue::look::{self, Look, Lookers, WaitsFor};
 use crate::queue::reason::WaitReason;
+use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Header, Kind, TaskFlags};
 use crate::record::memory;
-use crate::record::position::{self, Position};
+use crate::record::peek;
 use crate::record::state;
 use crate::record::task::HeapRecord;
 use crate::sched::calls::{BLOCKING, COMPUTE, CallCounts};
+use crate::sched::cancel::scoped_tasks::Frame;
 use crate::sched::idle::{ASLEEP, RESTING};
-use crate::sched::pool::{FramesStay, MOST, Pool};
+use crate::sched::pool::{FramesStay, MOST, Pool, TaskId};
 use crate::sched::wait::sleepers;
 use crate::sched::worker::Peer;
 use myriad_base::sys::clock::{self, Instant};
 use myriad_base::sys::mutex::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::panic::Location;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering::*, fence};
 use std::time::Duration;
 
@@ -26,9 +29,17 @@ const PORTION: usize = 64;
 /// How often a record is read again that became another task's meanwhile.
 const TRIES: usize = 8;
 
-/// The waits that the last dump has seen, in the order of the walk: the number of the record, and
-/// when the first dump saw it in that wait, in hundredths of a second.
-static SEEN: Mutex<Vec<(u32, u32)>> = Mutex::new(Vec::new());
+/// The waits that the last dump has seen, and when the first dump saw each, in hundredths of a
+/// second.
+#[derive(Default)]
+struct Seen {
+    /// Of the records with these numbers, in the order of the walk.
+    records: Vec<(u32, u32)>,
+    /// Of the tasks of callers of `run` at these addresses, sorted.
+    runs: Vec<(usize, u32)>,
+}
+
+static SEEN: Mutex<Seen> = Mutex::new(Seen { records: Vec::new(), runs: Vec::new() });
 
 /// What all tasks, workers and waiting threads of this process do now.
 ///
@@ -38,7 +49,7 @@ static SEEN: Mutex<Vec<(u32, u32)>> = Mutex::new(Vec::new());
 ///
 /// # Blocking
 /// Waits for other dumps, and for locks that are held for some microseconds. Takes some 0.2 µs and
-/// 80 bytes for each task.
+/// 60 bytes for each task; 8 for each that waits are kept until the next dump.
 ///
 /// # Examples
 /// ```
@@ -86,14 +97,56 @@ struct Walk<'a> {
     kept: Option<(u8, FramesStay<'static>, usize)>,
     running: HashSet<usize>,
     dedicated: HashSet<usize>,
-    /// Records on top of which others run.
+    /// Words for what others run on top of.
     below: Vec<usize>,
     tasks: Vec<TaskState>,
     ended: Vec<usize>,
-    before: Vec<(u32, u32)>,
+    /// What the last dump has seen, and where in its records the walk is.
+    before: Seen,
     before_at: usize,
-    seen: Vec<(u32, u32)>,
+    seen: Seen,
     now: u32,
+}
+
+/// Who a task is.
+struct Who {
+    location: &'static Location<'static>,
+    name: Option<Arc<str>>,
+    id: Option<TaskId>,
+    is_future: bool,
+}
+
+impl Who {
+    /// Of a record of this pool that may become another task's meanwhile: the caller looks again at
+    /// what says that it did not. `None` in memory that had no record yet.
+    fn read(header: &Header, pool: &Pool) -> Option<Who> {
+        // SAFETY: readable.
+        let (kind, location) = unsafe { (Header::look_at_kind(header), Header::look_at_location(header)) };
+        // SAFETY: null in memory that had no record yet; else the place of a task, and places stay.
+        let location: &'static Location<'static> = unsafe { location.as_ref() }?;
+        let flags = header.flags().load(Relaxed);
+        let name = if flags & TaskFlags::NAMED != 0 { pool.name_of(header, true) } else { None };
+        let id = if flags & TaskFlags::NUMBERED != 0 { pool.number_of(header) } else { None };
+        Some(Who { location, name, id, is_future: kind.has(Kind::FUTURE) })
+    }
+}
+
+/// What says which task is in a record. (A closure has no generation: two that were spawned at one
+/// place look the same, but for their waits.)
+#[derive(PartialEq, Eq)]
+struct Marks {
+    kind: (Kind, u8),
+    location: *const Location<'static>,
+    generation: u32,
+}
+
+impl Marks {
+    fn read(record: HeapRecord) -> Marks {
+        let kind = memory::look_at_kind(record);
+        // SAFETY: record memory.
+        let location = unsafe { Header::look_at_location(record.as_ptr()) };
+        Marks { kind, location, generation: state::generation(record.header().state().load(Relaxed)) }
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -112,9 +165,9 @@ impl<'a> Walk<'a> {
             tasks: Vec::new(),
             ended: vec![0; pools.len()],
             pools,
-            before: Vec::new(),
+            before: std::mem::take(&mut *SEEN.lock()),
             before_at: 0,
-            seen: Vec::new(),
+            seen: Seen::default(),
             now: (began.as_nanos() / 10_000_000) as u32,
         }
     }
@@ -135,44 +188,38 @@ impl<'a> Walk<'a> {
 
     /// All records in memory for them.
     fn records(&mut self) {
-        self.before = std::mem::take(&mut *SEEN.lock());
         memory::for_each(|number, record, runtime| {
             if let Some(place) = self.keep(runtime) {
                 self.record(number, record, place);
             }
         });
         self.kept = None;
-        *SEEN.lock() = std::mem::take(&mut self.seen);
     }
 
     fn record(&mut self, number: usize, record: HeapRecord, place: u8) {
         let runtime = self.pools[usize::from(place)].number;
-        for _ in 0..TRIES {
-            let is_ours = |(kind, owner): (Kind, u8)| kind != Kind::FREE && owner == runtime;
-            let what = memory::look_at_kind(record);
-            if !is_ours(what) {
+        for attempt in 0..TRIES {
+            let marks = Marks::read(record);
+            if marks.kind.0 == Kind::FREE || marks.kind.1 != runtime {
                 return;
             }
             let header = record.header();
             // Acquire, as below: the parts are read between two equal looks at what the record is.
             let is_over = header.waiter(Acquire) == DONE;
-            // SAFETY: record memory.
-            let location = unsafe { Header::look_at_location(record.as_ptr()) };
-            let found = if is_over { None } else { self.task(header) };
+            let found = if is_over { None } else { self.task(header, place) };
             fence(Acquire);
-            // SAFETY: record memory.
-            let again = unsafe { Header::look_at_location(record.as_ptr()) };
-            if memory::look_at_kind(record) != what || again != location {
+            if Marks::read(record) != marks {
                 continue;
             }
-            match found {
-                None if is_over => self.ended[usize::from(place)] += 1,
-                None => {}
-                Some((task, seen_before)) => {
-                    let since = if task.reason.is_some() { self.since(number, seen_before) } else { 0 };
-                    self.tasks.push(TaskState { pool: place, since, ..task });
-                }
+            if is_over {
+                self.ended[usize::from(place)] += 1;
+                return;
             }
+            let Some((task, seen_before)) = found else { continue };
+            // (A bit that was found later may be that of the first attempt.)
+            let seen_before = seen_before && attempt == 0;
+            let since = if task.reason.is_some() { self.since(number, seen_before) } else { 0 };
+            self.tasks.push(TaskState { since, ..task });
             return;
         }
     }
@@ -180,52 +227,67 @@ impl<'a> Walk<'a> {
     /// For how long the record with this number has been in its wait.
     fn since(&mut self, number: usize, seen_before: bool) -> u32 {
         let number = number as u32;
-        while self.before.get(self.before_at).is_some_and(|before| before.0 < number) {
+        let before = &self.before.records;
+        while before.get(self.before_at).is_some_and(|before| before.0 < number) {
             self.before_at += 1;
         }
-        let first = match self.before.get(self.before_at) {
+        let first = match before.get(self.before_at) {
             Some(&(same, first)) if same == number && seen_before => first,
             _ => self.now,
         };
-        self.seen.push((number, first));
+        self.seen.records.push((number, first));
         self.now.wrapping_sub(first)
     }
 
-    /// Reads one record, of a pool whose stacks are kept. Its parts may be of two tasks, if it
-    /// became another's meanwhile. True: an earlier look has seen the same wait.
-    fn task(&mut self, header: &Header) -> Option<(TaskState, bool)> {
+    /// The same of a task of a caller of `run`.
+    fn run_since(&mut self, address: usize, seen_before: bool) -> u32 {
+        let before = &self.before.runs;
+        let first = match before.binary_search_by_key(&address, |before| before.0) {
+            Ok(i) if seen_before => before[i].1,
+            _ => self.now,
+        };
+        self.seen.runs.push((address, first));
+        self.now.wrapping_sub(first)
+    }
+
+    /// Reads one record, of the pool at this place, whose stacks are kept. `None`: it is not that
+    /// pool's any more. True: an earlier look has seen the same wait. What a task that waits is
+    /// called is of that task; of another one the parts may be of two, if the record became
+    /// another's meanwhile.
+    fn task(&mut self, header: &Header, place: u8) -> Option<(TaskState, bool)> {
         let address = std::ptr::from_ref(header).addr();
-        // SAFETY: readable; volatile, and looked at again by the caller.
-        let (kind, location) = unsafe { (Header::look_at_kind(header), Header::look_at_location(header)) };
-        // SAFETY: null in memory that had no record yet; else the place of a task, and places stay.
-        let location: &'static Location<'static> = unsafe { location.as_ref() }?;
-        let number = header.runtime();
-        let place = self.places[usize::from(number)]?;
         let pool = self.pools[usize::from(place)];
-        // SAFETY: the pool's stacks are kept, since before the node was found.
-        let look = look::look(self.lookers, header, |node| unsafe { look::read(node) });
-        let is_future = kind.has(Kind::FUTURE);
+        // SAFETY: readable.
+        let is_ours = || unsafe { Header::look_at_runtime(header) } == pool.number;
+        let look = look::look(self.lookers, header, is_ours, |node| {
+            // SAFETY: the pool's stacks are kept since before the node was found, and the look has
+            // found that the task is the pool's.
+            (unsafe { look::read(node) }, Who::read(header, pool))
+        });
         let mut seen_before = false;
-        let (activity, waits) = match look {
-            Look::Waits(waits, _) if waits.reason == WaitReason::Yield => (Activity::Queued, None),
-            Look::Waits(waits, before) => {
+        let (activity, waits, who) = match look {
+            Look::Elsewhere => return None,
+            Look::Waits((waits, who), _) if waits.reason == WaitReason::Yield => (Activity::Queued, None, who?),
+            Look::Waits((waits, who), before) => {
                 seen_before = before;
-                (Activity::Waits, Some(waits))
+                (Activity::Waits, Some(waits), who?)
             }
             Look::Under(on_top) => {
-                (Activity::Waits, Some(WaitsFor { reason: WaitReason::Join, object: on_top.addr() }))
+                let waits = WaitsFor { reason: WaitReason::Join, object: on_top.addr() };
+                (Activity::Waits, Some(waits), Who::read(header, pool)?)
             }
-            Look::Moves => (Activity::Runs, None),
+            Look::Moves => (Activity::Runs, None, Who::read(header, pool)?),
             Look::No => {
-                if let Position::On(below) = position::read(header.idx().load(Relaxed)) {
-                    self.below.push(below);
+                let who = Who::read(header, pool)?;
+                let activity = self.not_waiting(header, address, who.is_future);
+                // (One that waits may have a context there: it is on top of nothing.)
+                if activity != Activity::Waits {
+                    self.runs_on_top(header, is_ours);
                 }
-                (self.not_waiting(header, address, is_future), None)
+                (activity, None, who)
             }
         };
-        let flags = header.flags().load(Relaxed);
-        let name = if flags & TaskFlags::NAMED != 0 { pool.name_of(header, true) } else { None };
-        let id = if flags & TaskFlags::NUMBERED != 0 { pool.number_of(header) } else { None };
+        let Who { location, name, id, is_future } = who;
         let task = TaskState {
             location,
             name,
@@ -241,6 +303,52 @@ impl<'a> Walk<'a> {
         Some((task, seen_before))
     }
 
+    /// Notes what the task of this record, which does not wait, runs on top of, if it does.
+    fn runs_on_top(&mut self, header: &Header, is_ours: impl Fn() -> bool) {
+        // Acquire: the frame.
+        let position = header.idx().load(Acquire);
+        let ours = is_ours();
+        // Acquire: as in `queue::look`.
+        fence(Acquire);
+        let is_there = || header.idx().load(Relaxed) == position;
+        if !ours || !is_there() {
+            return;
+        }
+        // SAFETY: its pool's stacks are kept, and what the position names stands, or stood since
+        // they are. Or it is memory for records.
+        let below = unsafe { Frame::look_below(header, position) };
+        // Acquire: as in `queue::look`.
+        fence(Acquire);
+        self.below.extend(below.filter(|_| is_there()));
+    }
+
+    /// Notes on top of what the workers of this pool run second closures of a `join`. (Those of
+    /// other tasks stand in memory for records.)
+    fn closures_on_top(&mut self, pool: &'static Pool, _: &FramesStay<'_>) {
+        for w in pool.all_workers() {
+            // As `Pool::read_running`: what stands in a frame goes after the version has changed.
+            let version = w.frame_version.load(Acquire);
+            let top = w.running.get().record_elsewhere();
+            // Acquire: what was read, then the version.
+            fence(Acquire);
+            let is_there = || w.frame_version.load(Relaxed) == version;
+            if CurrentTask::is_nobody(top) || memory::is_in_records(top.addr()) || !is_there() {
+                continue;
+            }
+            // SAFETY: it is in a frame, and those are kept.
+            let position = unsafe { peek::word(Header::position_at(top)) };
+            // Acquire: as above.
+            fence(Acquire);
+            if is_there() {
+                // SAFETY: frames are kept, and this one stood since they are.
+                let below = unsafe { Frame::look_below(top, position) };
+                // Acquire: as above.
+                fence(Acquire);
+                self.below.extend(below.filter(|_| is_there()));
+            }
+        }
+    }
+
     fn not_waiting(&self, header: &Header, address: usize, is_future: bool) -> Activity {
         match () {
             () if self.dedicated.contains(&address) => Activity::Dedicated,
@@ -252,24 +360,27 @@ impl<'a> Walk<'a> {
 
     /// Tasks of callers of `run`, whose records stand in the callers' frames.
     fn frames(&mut self) {
-        for pool in self.pools.clone() {
-            self.kept = None;
+        for place in 0..self.pools.len() {
+            let pool = self.pools[place];
             let stays = pool.keep_frames();
-            let mut found = Vec::new();
             for task in stays.runs() {
                 // SAFETY: who is in `run` stays there while the frames are kept.
                 let header = unsafe { &*task };
-                if header.waiter(Acquire) != DONE {
-                    found.extend(self.task(header).map(|task| task.0));
+                if header.waiter(Acquire) != DONE
+                    && let Some((task, seen_before)) = self.task(header, place as u8)
+                {
+                    let since = if task.reason.is_some() { self.run_since(task.record, seen_before) } else { 0 };
+                    self.tasks.push(TaskState { since, ..task });
                 }
             }
-            drop(stays);
-            self.tasks.append(&mut found);
+            self.closures_on_top(pool, &stays);
         }
     }
 
     fn finish(mut self) -> Dump {
-        let below: HashSet<usize> = self.below.iter().copied().map(record_of).collect();
+        self.seen.runs.sort_unstable();
+        *SEEN.lock() = std::mem::take(&mut self.seen);
+        let below: HashSet<usize> = self.below.iter().copied().filter_map(record_of).collect();
         for task in &mut self.tasks {
             if task.activity == Activity::Queued && below.contains(&task.record) {
                 task.activity = Activity::Runs;
@@ -292,10 +403,13 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The record that a word of a position names: it, or its context.
-fn record_of(word: usize) -> usize {
-    // SAFETY: a position's word, which is compared only.
-    unsafe { crate::record::current::CurrentTask::exposed(word) }.record_elsewhere().addr()
+/// The record that a word of a position names, to compare: it, or that of its context.
+fn record_of(word: usize) -> Option<usize> {
+    // SAFETY: a position's word, which is compared only; and of what was a context we ask only in
+    // memory for records.
+    let word = unsafe { CurrentTask::exposed(word) };
+    let is_readable = !word.has_context() || memory::is_in_records(word.head().addr());
+    is_readable.then(|| word.record_elsewhere().addr())
 }
 
 fn pool_state(pool: &'static Pool, ended: usize, running: &HashMap<usize, &TaskState>) -> PoolState {

@@ -39,11 +39,7 @@ impl Dump {
     /// # Errors
     /// What `out` says.
     pub fn write_json(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        let at: std::collections::HashMap<usize, usize> = if self.tasks.iter().any(|task| task.joins().is_some()) {
-            self.tasks.iter().enumerate().map(|(i, task)| (task.record, i)).collect()
-        } else {
-            Default::default()
-        };
+        let at = self.by_record();
         write!(out, "{{\"took_ns\": {}, \"pools\": [", self.took.as_nanos())?;
         list(out, &self.pools, PoolState::json)?;
         out.write_str("],\n\"tasks\": [")?;

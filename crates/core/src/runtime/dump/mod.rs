@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use collect::dump;
-pub(super) use text::describe;
+pub(super) use text::{count, describe};
 pub use why::WhyWaiting;
 
 /// What the tasks, workers and waiting threads of a process do. Example: [`dump()`](dump).
@@ -50,7 +50,8 @@ impl Dump {
         &self.pools
     }
     /// All tasks that have not ended. Second closures of [`join`](crate::join()) count as part of
-    /// their callers.
+    /// their callers: one that another worker has taken is not listed, and its caller waits for a
+    /// task that is not in the list.
     pub fn tasks(&self) -> &[TaskState] {
         &self.tasks
     }
@@ -133,7 +134,8 @@ impl TaskState {
         (self.object != 0).then_some(self.object)
     }
     /// For how long it has been in this same wait, at least: since the first dump that has seen it
-    /// there.
+    /// there, if each dump since has. (So it is 0 in the first one; and while another task runs on
+    /// top of this one, whose end it waits for.)
     pub fn waits_since(&self) -> Duration {
         Duration::from_millis(10 * u64::from(self.since))
     }

@@ -105,7 +105,7 @@ fn thousands(n: usize) -> String {
     if n < 1000 { n.to_string() } else { format!("{},{:03}", thousands(n / 1000), n % 1000) }
 }
 
-fn count(n: usize, one: &str, more: &str) -> String {
+pub(crate) fn count(n: usize, one: &str, more: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{} {more}", thousands(n)) }
 }
 

@@ -2,6 +2,7 @@
 
 use super::text::{describe, doing};
 use super::{Dump, TaskState};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// Why a task has not ended: what it waits for; if that is a task, what that one waits for, and so
@@ -37,14 +38,59 @@ impl WhyWaiting {
 impl Dump {
     /// What this task waits for, and so on: see [`WhyWaiting`].
     pub fn why(&self, task: &TaskState) -> WhyWaiting {
+        self.why_by(&self.by_record(), task)
+    }
+
+    /// The index of each task, by its record.
+    pub(super) fn by_record(&self) -> HashMap<usize, usize> {
+        if self.tasks.iter().all(|task| task.joins().is_none()) {
+            return HashMap::new();
+        }
+        self.tasks.iter().enumerate().map(|(i, task)| (task.record, i)).collect()
+    }
+
+    fn why_by(&self, by_record: &HashMap<usize, usize>, task: &TaskState) -> WhyWaiting {
         let mut chain = vec![task.clone()];
-        while let Some(next) = chain.last().and_then(|last| self.joined_by(last)) {
-            if chain.iter().any(|before| before.record == next.record) {
+        let mut met = HashSet::from([task.record]);
+        while let Some(&next) = chain.last().and_then(|last| by_record.get(&last.joins()?)) {
+            let next = &self.tasks[next];
+            if !met.insert(next.record) {
                 return WhyWaiting { chain, is_cycle: true };
             }
             chain.push(next.clone());
         }
         WhyWaiting { chain, is_cycle: false }
+    }
+
+    /// Of all tasks that wait for another one's end, the one with the longest chain behind it; one
+    /// that comes to a cycle before all others. Each task is walked over once.
+    pub(crate) fn longest_chain(&self) -> Option<WhyWaiting> {
+        const ON_PATH: usize = usize::MAX;
+        let by_record = self.by_record();
+        let next = |i: usize| by_record.get(&self.tasks[i].joins()?).copied();
+        // Does its chain come to a cycle, and of how many tasks is the chain? 0: not known yet.
+        let mut chains = vec![(false, 0); self.tasks.len()];
+        let joiners = || (0..self.tasks.len()).filter(|&i| self.tasks[i].joins().is_some());
+        for first in joiners() {
+            let (mut path, mut at) = (Vec::new(), Some(first));
+            while let Some(i) = at.filter(|&i| chains[i].1 == 0) {
+                chains[i].1 = ON_PATH;
+                path.push(i);
+                at = next(i);
+            }
+            let mut behind = at.map_or((false, 0), |i| chains[i]);
+            if behind.1 == ON_PATH {
+                let begin = path.iter().position(|&i| Some(i) == at).unwrap_or(0);
+                behind = (true, path.len() - begin);
+                path.drain(begin..).for_each(|i| chains[i] = behind);
+            }
+            for i in path.into_iter().rev() {
+                behind.1 += 1;
+                chains[i] = behind;
+            }
+        }
+        let longest = joiners().max_by_key(|&i| chains[i])?;
+        Some(self.why_by(&by_record, &self.tasks[longest]))
     }
 }
 

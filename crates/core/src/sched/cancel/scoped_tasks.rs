@@ -16,6 +16,7 @@ use super::scan::Scan;
 use super::{checkpoint, request};
 use crate::record::current::{CurrentTask, RunsHere};
 use crate::record::header::{Header, TaskFlags};
+use crate::record::peek;
 use crate::record::position;
 use crate::record::position::Position;
 use crate::record::task::{RecordAddress, TaskRef};
@@ -25,7 +26,7 @@ use myriad_base::sys::atomic::{AtomicBool, Ordering::*, fence};
 use myriad_base::sys::mutant::fault;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr::null_mut;
 
 /// See the module's header.
@@ -60,6 +61,7 @@ pub(crate) struct ScopeHead {
 ///
 /// It is in the list once the record's flag `UNLISTED` has gone; until then its links mean nothing.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Frame {
     links: MaybeUninit<Links>,
     task: *mut Header,
@@ -68,6 +70,9 @@ pub(crate) struct Frame {
     /// What was in the record's `idx`: a position, or on top of which task it runs.
     before: usize,
 }
+
+// A record, or a context, is no frame: what stands there is no address of a record (`look_below`).
+const _: () = assert!(offset_of!(Frame, task) == Header::KIND_AT || cfg!(loom));
 
 #[derive(Debug, Clone, Copy)]
 struct Links {
@@ -279,6 +284,31 @@ impl Frame {
             Position::On(frame) => std::ptr::with_exposed_provenance_mut(frame),
             Position::Unknown => null_mut(),
             other => unreachable!("a framed task is at {other:?}"),
+        }
+    }
+
+    /// What a task that runs, or ran, runs on top of, for whoever is not its worker: a word to be
+    /// compared, true if `stands` says so afterwards. `position` was read in the record of `task`.
+    ///
+    /// # Safety
+    /// What this position names is mapped: a frame, a record or a context.
+    pub(crate) unsafe fn look_below(task: *const Header, position: usize) -> Option<usize> {
+        let Position::On(at) = position::read(position) else { return None };
+        let frame: *const Frame = std::ptr::with_exposed_provenance(at);
+        // (A worker's word for a task with a context is tagged.)
+        if !frame.is_aligned() {
+            return Some(at);
+        }
+        // SAFETY: mapped (this function's contract), and aligned.
+        let (of, before) =
+            unsafe { (peek::word((&raw const (*frame).task).cast()), peek::word(&raw const (*frame).before)) };
+        if of != task.addr() {
+            // No frame: it has not come so far, or has none.
+            return Some(at);
+        }
+        match position::read(before) {
+            Position::On(below) => Some(below),
+            _ => None,
         }
     }
 

@@ -15,7 +15,7 @@ use myriad_base::sys::hooks::Hooks;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_base::sys::thread::waits;
 // Std's: hints.
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -23,11 +23,16 @@ use std::time::Duration;
 const QUIET: Duration = Duration::from_millis(100);
 /// Between the two looks.
 const BETWEEN: Duration = Duration::from_millis(10);
+/// So many times as long as a look takes nobody looks before the next one: threads that fall asleep
+/// and wake up all the time, of thousands, cost a tenth of a processor at most.
+const REST: u32 = 10;
 
 static TOLD: Hooks<fn(), 1> = Hooks::new();
 /// The monitor would look again, if a thread falls asleep.
 static WANTED: AtomicBool = AtomicBool::new(false);
 static MONITOR: Mutex<Option<Thread>> = Mutex::new(None);
+/// How long the last look took, in nanoseconds.
+static TOOK: AtomicU64 = AtomicU64::new(0);
 
 /// For `fork`.
 pub(super) fn lock() -> MutexGuard<'static, Option<Thread>> {
@@ -62,19 +67,86 @@ fn look_again() {
 pub(super) fn look(still: impl Fn() -> bool, timed: impl Fn() -> usize) -> bool {
     let Some(told) = TOLD.get(0) else { return false };
     *MONITOR.lock() = Some(std::thread::current());
-    clock::park(QUIET);
+    rest(&still, QUIET.max(Duration::from_nanos(TOOK.load(Relaxed)) * REST));
     if !still() {
         return false;
     }
     // First: who falls asleep from here on is seen, or wakes us.
     WANTED.store(true, Relaxed);
-    let timed = timed();
-    let Some(before) = waits::all_wait(timed) else { return false };
-    clock::park(BETWEEN);
-    let is_deadlock = waits::all_wait(timed) == Some(before) && still();
+    let began = clock::system_now();
+    let is_deadlock = is_certain(&still, timed, |timed| waits::all_wait(timed, &still));
+    TOOK.store((clock::system_now() - began).as_nanos() as u64, Relaxed);
     if is_deadlock {
         WANTED.store(false, Relaxed);
         told();
     }
     is_deadlock
+}
+
+/// Waits for this time, as long as `still`.
+fn rest(still: &impl Fn() -> bool, time: Duration) {
+    let until = clock::system_now() + time;
+    while still() {
+        let left = until.saturating_duration_since(clock::system_now());
+        if left.is_zero() {
+            return;
+        }
+        clock::park(left);
+    }
+}
+
+/// Do all threads wait at one moment? `all_wait` looks at each of them: `None`, if not all wait for
+/// ever but for so many of them.
+fn is_certain<T: PartialEq>(
+    still: &impl Fn() -> bool,
+    timed: impl Fn() -> usize,
+    all_wait: impl Fn(usize) -> Option<T>,
+) -> bool {
+    let Some(before) = all_wait(timed()) else { return false };
+    clock::park(BETWEEN);
+    // Counted anew, between the two looks: if all wait in that time, the count is that of the
+    // moment. One that had nothing to do at the first count may have a call since, which waits for
+    // a time of its own.
+    all_wait(timed()) == Some(before) && still()
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use std::cell::Cell;
+
+    /// One thread waits for a time, and all others for ever.
+    fn one_is_timed(timed: usize) -> Option<u32> {
+        (timed >= 1).then_some(1)
+    }
+
+    #[test]
+    fn a_thread_that_gets_a_call_is_not_idle_any_more() {
+        assert!(is_certain(&|| true, || 1, one_is_timed));
+        // The call comes between the count and the look, and waits for a time.
+        let idle = Cell::new(1);
+        let look = |timed| {
+            idle.set(0);
+            one_is_timed(timed)
+        };
+        assert!(!is_certain(&|| true, || idle.get(), look));
+        // It has run, or what was asleep is awake.
+        let look = Cell::new(0);
+        let slept = |_| Some(look.replace(look.get() + 1));
+        assert!(!is_certain(&|| true, || 1, slept) && !is_certain(&|| false, || 1, one_is_timed));
+    }
+
+    #[test]
+    fn a_rest_ends_when_a_worker_wakes_up() {
+        let asked = Cell::new(0);
+        let still = || asked.replace(asked.get() + 1) == 0;
+        std::thread::current().unpark();
+        rest(&still, Duration::from_secs(3600));
+        assert_eq!(asked.get(), 2);
+        // A wake of another kind does not end it.
+        std::thread::current().unpark();
+        let began = clock::system_now();
+        rest(&|| true, Duration::from_millis(30));
+        assert!(clock::system_now() - began >= Duration::from_millis(30));
+    }
 }

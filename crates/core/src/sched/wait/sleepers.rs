@@ -10,6 +10,7 @@ use crate::queue::reason::WaitReason;
 use crate::sched::rescue::quiet;
 use myriad_base::sys::fork::{self, Rank};
 use myriad_base::sys::mutex::Mutex;
+use std::cell::Cell;
 use std::sync::Arc;
 // Std's, as nothing here is a protocol's part.
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
@@ -50,20 +51,33 @@ fn list() -> myriad_base::sys::mutex::MutexGuard<'static, Sleepers> {
 }
 
 /// The calling thread's place. Leaves the list with the thread.
-struct SleepersPlace(Arc<Sleeper>);
+struct SleepersPlace {
+    me: Arc<Sleeper>,
+    /// In whose list it is: the thread that forks comes into the child's when it sleeps there.
+    era: Cell<u32>,
+}
 
 impl SleepersPlace {
     fn new() -> SleepersPlace {
-        let me =
-            Arc::new(Sleeper { thread: std::thread::current(), word: AtomicU8::new(0), object: AtomicUsize::new(0) });
-        list().all.push(me.clone());
-        SleepersPlace(me)
+        let (word, object) = (AtomicU8::new(0), AtomicUsize::new(0));
+        let me = Arc::new(Sleeper { thread: std::thread::current(), word, object });
+        SleepersPlace { me, era: Cell::new(0) }
+    }
+
+    /// In the list of this process.
+    #[inline]
+    fn listed(&self) -> &Sleeper {
+        if self.era.get() != fork::era() {
+            self.era.set(fork::era());
+            list().all.push(self.me.clone());
+        }
+        &self.me
     }
 }
 
 impl Drop for SleepersPlace {
     fn drop(&mut self) {
-        list().all.retain(|other| !Arc::ptr_eq(other, &self.0));
+        list().all.retain(|other| !Arc::ptr_eq(other, &self.me));
     }
 }
 
@@ -79,8 +93,9 @@ pub(super) fn asleep(why: WaitsFor, timed: bool, sleep: impl FnOnce()) {
         _ = !cfg!(loom)
             && PLACE
                 .try_with(|place| {
-                    place.0.object.store(why.object, Relaxed);
-                    place.0.word.store(word, Relaxed);
+                    let me = place.listed();
+                    me.object.store(why.object, Relaxed);
+                    me.word.store(word, Relaxed);
                 })
                 .is_ok();
     };
