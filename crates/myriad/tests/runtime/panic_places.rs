@@ -120,7 +120,6 @@ fn locks() {
     panics(|| RwLockReadGuard::into_owned(mine.read().unwrap(), &other));
     panics(|| RwLockWriteGuard::into_owned(mine.write().unwrap(), &other));
     let (mine, other) = (Semaphore::new(2), Arc::new(Semaphore::new(2)));
-    panics(|| mine.acquire_many(3));
     panics(|| mine.acquire().split(2));
     panics(|| mine.acquire().merge(other.acquire()));
     panics(|| Permit::into_owned(mine.acquire(), &other));
