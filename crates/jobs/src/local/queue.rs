@@ -521,9 +521,7 @@ impl Shared {
         let now = self.now();
         let turn = self.locked(|inner| {
             body.end(id);
-            if let Some(report) = report {
-                inner.machine.report(id, report);
-            }
+            inner.machine.report(id, report);
             inner.machine.ended(now, id, outcome);
             inner.turn(now)
         });

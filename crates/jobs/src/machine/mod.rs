@@ -167,9 +167,12 @@ impl<P: Clone> Machine<P> {
     pub(crate) fn next_decision(&mut self) -> Option<Decision<P>> {
         self.out.pop_front()
     }
-    /// The next time at which something happens by itself. (Perhaps nothing does, after all.)
+    /// The next time at which something happens by itself.
     #[inline]
-    pub(crate) fn next_time(&self) -> Option<Time> {
+    pub(crate) fn next_time(&mut self) -> Option<Time> {
+        while self.timers.peek().is_some_and(|timer| !pick::counts(&self.table, timer.0)) {
+            self.timers.pop();
+        }
         let wall = self.ends.first().map(|end| end.0);
         let timer = self.timers.peek().map(|timer| timer.0.0);
         match (wall, timer) {
@@ -218,10 +221,11 @@ impl<P: Clone> Machine<P> {
         self.table.get(id.0).is_some_and(|job| job.stopping().is_some())
     }
 
-    /// What is to be known of a job beside its state, before its end is said.
-    pub(crate) fn report(&mut self, id: JobId, report: Report) {
-        if let Some(job) = self.table.get_mut(id.0) {
-            job.rare_mut().report = Some(report);
+    /// What is to be known of an attempt beside how it ended, before that is said.
+    pub(crate) fn report(&mut self, id: JobId, report: Option<Report>) {
+        let Some(job) = self.table.get_mut(id.0) else { return };
+        if job.rare.is_some() || report.is_some() {
+            job.rare_mut().report = report;
         }
     }
 

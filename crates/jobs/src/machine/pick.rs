@@ -68,7 +68,8 @@ impl<P: Clone> Machine<P> {
                 continue;
             };
             let group = &self.groups[self.classes.get(class).key.group as usize];
-            if self.lacks(class).is_some() || group.running >= group.limit || self.running >= self.rules.at_once {
+            let is_full = group.running >= group.limit || self.running >= self.rules.at_once;
+            if is_full || !self.has_room_again(class) {
                 return; // nothing starts before it
             }
             self.resuming.pop_front();
@@ -244,20 +245,19 @@ impl<P: Clone> Machine<P> {
         let number = self.reservation.number;
         let job = self.table.at(id);
         let goes_on = if let Some(elements) = job.elements() {
-            let taken = elements.take().expect("an array in a line has elements that can begin");
+            element = Some(elements.take().expect("an array in a line has elements that can begin"));
             elements.alive += 1;
-            let goes_on = elements.can_begin();
-            element = Some(taken);
-            id = self.begin_element(rank.id, taken);
-            goes_on
+            elements.can_begin()
         } else {
-            if job.array != 0 {
-                element = Some((id - job.array - 1) as u32);
-            }
             false
         };
+        // (Before anything takes a place in this class, which may be before this one's.)
         if !goes_on {
             self.classes.at(class).take_first(self.rules.ageing);
+        }
+        match element {
+            Some(element) => id = self.begin_element(rank.id, element),
+            None => element = self.table.at(id).element(id),
         }
         self.place(class);
         self.hold_resources(class);
@@ -295,6 +295,13 @@ impl<P: Clone> Machine<P> {
         if has_dependents {
             self.tell_dependents(id);
         }
+    }
+
+    /// May a suspended job of this class go on? One that wants more than there is, since the capacity
+    /// shrank, takes all that there is: it runs, and nothing else would start before it.
+    fn has_room_again(&self, class: u32) -> bool {
+        let wants = |part: &(super::Resource, u64)| part.1.min(self.capacity[part.0 as usize]);
+        self.classes.get(class).key.demand.parts().iter().all(|part| wants(part) <= self.free(part.0))
     }
 
     /// A job of this class runs from now on.

@@ -139,6 +139,10 @@ impl<P> Record<P> {
     pub(super) fn elements(&mut self) -> Option<&mut Elements> {
         self.rare.as_deref_mut()?.elements.as_mut()
     }
+    /// Of an element: its index.
+    pub(super) fn element(&self, id: u64) -> Option<u32> {
+        (self.array != 0).then(|| (id - self.array - 1) as u32)
+    }
     pub(super) fn stopping(&self) -> Option<Stop> {
         self.rare.as_deref()?.stopping
     }
