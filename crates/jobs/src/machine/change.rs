@@ -139,12 +139,14 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// A running job waits for others of its queue: it gives its resources back.
-    pub(crate) fn suspend(&mut self, id: JobId) {
-        if self.table.get(id.0).is_some_and(|job| matches!(job.state, State::Running | State::Overdue)) {
+    /// A running job waits for others of its queue: it gives its resources back. False: it does not run.
+    pub(crate) fn suspend(&mut self, id: JobId) -> bool {
+        let runs = self.table.get(id.0).is_some_and(|job| matches!(job.state, State::Running | State::Overdue));
+        if runs {
             self.give_back(id.0);
             self.table.at(id.0).state = State::Suspended;
         }
+        runs
     }
     /// The suspended job wants to go on: [`Decision::Resume`] says when. It comes before all jobs
     /// that have not begun. False: it has its resources.

@@ -216,9 +216,13 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// Has this running job been told to stop?
-    pub(crate) fn is_stopping(&self, id: JobId) -> bool {
-        self.table.get(id.0).is_some_and(|job| job.stopping().is_some())
+    /// What was submitted with a job that has not ended.
+    pub(crate) fn payload(&self, id: JobId) -> Option<&P> {
+        self.table.get(id.0)?.payload.as_ref()
+    }
+    /// What a job asks for.
+    pub(crate) fn demand(&self, id: JobId) -> Option<&Demand> {
+        Some(&self.classes.get(self.table.get(id.0)?.class).key.demand)
     }
 
     /// What is to be known of an attempt beside how it ended, before that is said.

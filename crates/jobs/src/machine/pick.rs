@@ -277,14 +277,14 @@ impl<P: Clone> Machine<P> {
         job.passed = if passes { number } else { 0 };
         job.until = wall.map_or(0, |wall| now.saturating_add(wall));
         let until = job.until;
-        let (attempt, again) = match job.rare.as_deref_mut() {
+        let attempt = match job.rare.as_deref_mut() {
             Some(rare) => {
                 rare.attempts += 1;
-                (rare.attempts, rare.attempts <= rare.retry.times)
+                rare.attempts
             }
-            None => (1, false),
+            None => 1,
         };
-        let payload = if again { job.payload.clone() } else { job.payload.take() };
+        let payload = job.payload.clone();
         let has_dependents = job.dependents != super::table::NONE;
         if until > 0 {
             self.ends.insert((until, id));

@@ -302,6 +302,8 @@ pub enum Refused {
     NoGroup(Arc<str>),
     /// There is no job with this number.
     Unknown(JobId),
+    /// What was given is a handle of another queue, in which the job has this number.
+    OtherQueue(JobId),
     /// This job has ended, and is no more in the history.
     Forgotten(JobId),
     /// The priority is not one of -9999 to 9999.
@@ -318,7 +320,7 @@ pub enum Refused {
     Begun(JobId, State),
     /// A pattern, a time zone or a time that says nothing; with the reason.
     Time(Arc<str>),
-    /// The queue is closed.
+    /// The queue is closed, or its runtime has ended.
     Closed,
 }
 
@@ -334,6 +336,7 @@ impl fmt::Display for Refused {
             Refused::NoResource(name) => write!(f, "the queue has no resource {name}: name it when the queue is made"),
             Refused::NoGroup(name) => write!(f, "the queue has no group {name}: name it when the queue is made"),
             Refused::Unknown(id) => write!(f, "there is no job {id} in this queue"),
+            Refused::OtherQueue(id) => write!(f, "the handle is of job {id} of another queue: give it to that one"),
             Refused::Forgotten(id) => {
                 write!(f, "job {id} has ended and is not in the history any more: keep its handle, or give it a name")
             }
@@ -346,7 +349,7 @@ impl fmt::Display for Refused {
             Refused::InArray(id) => write!(f, "job {id} is an element that has not begun: do that to its array"),
             Refused::Begun(id, state) => write!(f, "job {id} has begun, it is {state}"),
             Refused::Time(why) => write!(f, "no time: {why}"),
-            Refused::Closed => write!(f, "the queue is closed"),
+            Refused::Closed => write!(f, "the queue is closed, or its runtime has ended"),
         }
     }
 }
