@@ -51,59 +51,58 @@ impl<P: Clone> Machine<P> {
     /// A job ends for good; others that can never run because of that end with it.
     pub(super) fn finish(&mut self, id: u64, end: State) {
         // (No recursion: a chain of dependents may be as long as memory allows.)
-        let mut ending = VecDeque::from([(id, end)]);
-        while let Some((id, end)) = ending.pop_front() {
-            let now = self.now;
-            // (It may be here twice, because of two others; and forgotten after the first time.)
-            let Some(job) = self.table.get_mut(id).filter(|job| !job.state.is_final()) else { continue };
-            if job.state == State::Pending && job.waits == 0 {
-                self.stale += 1;
-            }
-            let timer = job.waits & table::TIME != 0;
-            // (An element that had dependents, and never began.)
-            let never_began = job.array != 0 && job.state == State::Pending && job.waits & DEPENDS != 0;
-            job.state = end;
-            job.waits = 0;
-            job.ended = now;
-            let payload = job.payload.take();
-            let (array, element, class) = (job.array, job.element(id), job.class);
-            let was_array = job.elements().map(|elements| {
-                elements.closed = true;
-                std::mem::take(&mut elements.followers)
-            });
-            self.armed -= usize::from(timer);
-            if array == 0 {
-                self.alive -= 1;
-            }
-            self.out.push_back(Decision::Ended { id: JobId(id), state: end, payload });
-            self.place_if_first(class, id);
-            self.tell(id, end, &mut ending);
-            if let Some(element) = element.filter(|_| !never_began) {
-                self.element_ended(array, element, end == State::Done, &mut ending);
-            }
-            if let Some(followers) = was_array {
-                let last = id + u64::from(self.arrays[&id]);
-                let waits = |job: &Record<P>| job.state == State::Pending && job.waits & DEPENDS != 0;
-                let orphans = self.table.between(id + 1, last).filter(|(_, job)| waits(job));
-                ending.extend(orphans.map(|orphan| (orphan.0, State::Cancelled)));
-                for follower in followers {
-                    self.leader_ended(follower, &mut ending);
-                }
-            }
-            self.remember(id, end);
+        let mut ending = VecDeque::new();
+        let mut next = Some((id, end));
+        while let Some((id, end)) = next {
+            self.finish_one(id, end, &mut ending);
+            next = ending.pop_front();
         }
+    }
+    fn finish_one(&mut self, id: u64, end: State, ending: &mut VecDeque<(u64, State)>) {
+        let now = self.now;
+        // (It may be here twice, because of two others; and forgotten after the first time.)
+        let Some(job) = self.table.get_mut(id).filter(|job| !job.state.is_final()) else { return };
+        if job.state == State::Pending && job.waits == 0 {
+            self.stale += 1;
+        }
+        let timer = job.waits & table::TIME != 0;
+        // (An element that had dependents, and never began.)
+        let never_began = job.array != 0 && job.state == State::Pending && job.waits & DEPENDS != 0;
+        job.state = end;
+        job.waits = 0;
+        job.ended = now;
+        let payload = job.payload.take();
+        let (array, element, class) = (job.array, job.element(id), job.class);
+        let was_array = job.elements().map(|elements| {
+            elements.closed = true;
+            std::mem::take(&mut elements.followers)
+        });
+        self.armed -= usize::from(timer);
+        if array == 0 {
+            self.alive -= 1;
+        }
+        self.out.push_back(Decision::Ended { id: JobId(id), state: end, payload });
+        self.place_if_first(class, id);
+        self.tell(id, end, ending);
+        if let Some(element) = element.filter(|_| !never_began) {
+            self.element_ended(array, element, end == State::Done, ending);
+        }
+        if let Some(followers) = was_array {
+            let last = id + u64::from(self.arrays[&id]);
+            let waits = |job: &Record<P>| job.state == State::Pending && job.waits & DEPENDS != 0;
+            let orphans = self.table.between(id + 1, last).filter(|(_, job)| waits(job));
+            ending.extend(orphans.map(|orphan| (orphan.0, State::Cancelled)));
+            for follower in followers {
+                self.leader_ended(follower, ending);
+            }
+        }
+        self.remember(id, end);
     }
 
     /// (A class whose first job has left is put where its next one belongs; of others in the middle
     /// of a line nothing has to be known.)
     fn place_if_first(&mut self, class: u32, id: u64) {
-        use super::line::Placed;
-        let (Placed::Ready(rank) | Placed::Lacking(rank, _) | Placed::Hopeless(rank, _)) =
-            self.classes.get(class).placed
-        else {
-            return;
-        };
-        if rank.id == id {
+        if self.classes.get(class).placed.rank().is_some_and(|first| first.id == id) {
             self.place(class);
             self.look = true;
         }

@@ -68,6 +68,16 @@ pub(super) enum Placed {
     Hopeless(Rank, super::spec::Resource),
 }
 
+impl Placed {
+    /// That of its first job.
+    pub(super) fn rank(self) -> Option<Rank> {
+        match self {
+            Placed::Nowhere => None,
+            Placed::Ready(rank) | Placed::Lacking(rank, _) | Placed::Hopeless(rank, _) => Some(rank),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Class {
     pub key: ClassKey,
@@ -107,8 +117,9 @@ impl Class {
         }
     }
 
-    /// Puts a job into its line: mostly at the end; one that had a place before goes there.
-    pub(super) fn push(&mut self, priority: i32, entry: Entry, ageing: Option<Time>) {
+    /// Puts a job into its line: mostly at the end; one that had a place before goes there. Returns its
+    /// rank.
+    pub(super) fn push(&mut self, priority: i32, entry: Entry, ageing: Option<Time>) -> Rank {
         let at = match self.places.binary_search_by_key(&priority, |place| place.0) {
             Ok(at) => self.places[at].1,
             Err(at) => {
@@ -133,6 +144,7 @@ impl Class {
             line.listed = Some(rank);
             self.heads.push(Reverse((rank, at)));
         }
+        rank
     }
 
     /// The first job of the class.

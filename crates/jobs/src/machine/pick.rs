@@ -339,9 +339,13 @@ impl<P: Clone> Machine<P> {
         let job = self.table.at(id);
         job.seq = seq;
         let (class, priority) = (job.class, job.priority);
-        self.classes.at(class).push(priority, (seq, id), self.rules.ageing);
-        self.place(class);
-        self.look = true;
+        let own = self.classes.at(class);
+        let rank = own.push(priority, (seq, id), self.rules.ageing);
+        // (Behind the first of its class nothing changes.)
+        if own.placed.rank().is_none_or(|first| rank < first) {
+            self.place(class);
+            self.look = true;
+        }
     }
 
     /// Puts a class where its first job belongs.
