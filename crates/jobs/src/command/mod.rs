@@ -129,7 +129,10 @@ impl Body for Program {
         *self.memory.lock() = demand.of(MEMORY);
     }
     fn run(&self, _: Call) -> (Outcome, Option<Report>) {
-        let Some(mut spec) = self.spec.lock().take() else { return (Outcome::Stopped, None) };
+        let Some(mut spec) = self.spec.lock().take() else {
+            self.cell.leave_with(Err(None));
+            return (Outcome::Stopped, None);
+        };
         let memory = *self.memory.lock();
         // The watcher looks itself at whether the task is cancelled: a cancellation that unwound
         // it would leave the program behind.
@@ -142,7 +145,7 @@ impl Body for Program {
         let watch::Ended { output, outcome, verdict } = match ended {
             Ok(ended) => ended,
             Err(reason) => {
-                self.cell.put(Err(reason));
+                self.cell.leave_with(Err(reason));
                 return (how, None);
             }
         };
@@ -152,7 +155,7 @@ impl Body for Program {
             peak_memory: output.peak_memory,
             cpu_time: output.cpu_time.as_nanos() as u64,
         };
-        self.cell.put(if outcome == Outcome::Done { Ok(output) } else { Err(verdict) });
+        self.cell.leave_with(if outcome == Outcome::Done { Ok(output) } else { Err(verdict) });
         (outcome, Some(report))
     }
 }

@@ -32,11 +32,15 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
         self.with_run(id, Run::enter)
     }
     fn run(&self, call: Call) -> (Outcome, Option<Report>) {
-        let (Some(f), Some(element)) = (&self.f, call.element) else { return (Outcome::Stopped, None) };
+        let (Some(f), Some(element)) = (&self.f, call.element) else {
+            self.leave(call.id);
+            return (Outcome::Stopped, None);
+        };
         let (outcome, result) = outcome(user_code::body(|| f(element)));
+        self.leave(call.id);
         let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
         if let Err(Some(reason)) = result {
-            self.cell.put(Err(Some(format!("element {element}: {reason}").into())));
+            self.cell.fail(format!("element {element}: {reason}").into());
         }
         (outcome, report)
     }
@@ -57,7 +61,7 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
         // The array's own end says whether all went well; elements have no handles.
         if self.cell.is_of(id) {
             if state == State::Done {
-                self.cell.put(Ok(()));
+                self.cell.leave_with(Ok(()));
             }
             self.cell.note_end(state, wake);
         }

@@ -24,9 +24,9 @@ pub(crate) trait Body: Send + Sync {
     /// The calling task is the run of this job from now on, until [`leave`](Self::leave). False: the
     /// run was stopped before it began.
     fn enter(&self, id: JobId) -> bool;
-    /// Runs it, on that task.
+    /// Runs it, on that task, and leaves when it returns.
     fn run(&self, call: Call) -> (Outcome, Option<Report>);
-    /// The run is over. It may never have come.
+    /// There is no run any more: it has unwound, was stopped before it began, or never came.
     fn leave(&self, id: JobId);
     /// The run has to stop: also if it is only about to begin. Under the queue's lock, and so without
     /// user code; what is returned is told without.
@@ -108,13 +108,14 @@ impl<T> Cell<T> {
     pub(crate) fn with_run<R>(&self, f: impl FnOnce(&mut Run) -> R) -> R {
         f(&mut self.0.lock().run)
     }
-    /// A run has this result, or failed for this reason.
-    pub(crate) fn put(&self, result: Result<T, Option<Arc<str>>>) {
+    /// The run leaves with this result, or because it failed for this reason.
+    pub(crate) fn leave_with(&self, result: Result<T, Option<Arc<str>>>) {
         let mut inside = self.0.lock();
         let (value, failure) = match result {
             Ok(value) => (Some(value), None),
             Err(failure) => (None, failure),
         };
+        inside.run.leave();
         inside.failure = failure;
         let old = std::mem::replace(&mut inside.result, value);
         drop(inside);
@@ -126,6 +127,10 @@ impl<T> Cell<T> {
     pub(crate) fn note_retry(&self) {
         let mut inside = self.0.lock();
         (inside.run.stop, inside.failure) = (false, None);
+    }
+    /// A result beside that of the run.
+    pub(crate) fn fail(&self, reason: Arc<str>) {
+        self.0.lock().failure = Some(reason);
     }
     pub(crate) fn set_id(&self, id: JobId) {
         self.0.lock().id = Some(id);

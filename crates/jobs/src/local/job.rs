@@ -443,7 +443,7 @@ impl<F: FnOnce() -> Result<T, Arc<str>> + Send, T: Send> Body for Once<F, T> {
             None => (Outcome::Stopped, Err(None)),
         };
         let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
-        self.cell.put(result);
+        self.cell.leave_with(result);
         (outcome, report)
     }
 }
@@ -464,11 +464,14 @@ impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Body for Again<F, T> {
     body_of_one!();
     fn run(&self, _: Call) -> (Outcome, Option<Report>) {
         let f = self.f.lock().take();
-        let Some(mut f) = f else { return (Outcome::Stopped, None) };
+        let Some(mut f) = f else {
+            self.cell.leave_with(Err(None));
+            return (Outcome::Stopped, None);
+        };
         let (outcome, result) = outcome(user_code::body(&mut f));
         *self.f.lock() = Some(f);
         let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
-        self.cell.put(result);
+        self.cell.leave_with(result);
         (outcome, report)
     }
 }

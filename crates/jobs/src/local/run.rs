@@ -38,18 +38,16 @@ impl Start {
     fn run(mut self) {
         let Some(body) = &self.body else { return };
         let id = self.call.id;
-        let (outcome, report) = if body.enter(id) {
-            self.shared.listeners.tell(&Event::Started { id, attempt: self.call.attempt });
-            body.run(self.call)
-        } else {
-            (Outcome::Stopped, None)
-        };
+        if !body.enter(id) {
+            return;
+        }
+        self.shared.listeners.tell(&Event::Started { id, attempt: self.call.attempt });
+        let (outcome, report) = body.run(self.call);
         self.over(outcome, report);
     }
 
     fn over(&mut self, outcome: Outcome, report: Option<Report>) {
-        if let Some(body) = self.body.take() {
-            body.leave(self.call.id);
+        if let Some(_body) = self.body.take() {
             let turn = self.shared.end(self.call.id, self.seat, outcome, report);
             self.shared.carry_out(turn);
         }
@@ -64,7 +62,10 @@ impl Drop for Start {
             SPAWN.set(Spawn::Refused);
             self.body = None;
         }
-        self.over(Outcome::Stopped, None);
+        if let Some(body) = &self.body {
+            body.leave(self.call.id);
+            self.over(Outcome::Stopped, None);
+        }
     }
 }
 

@@ -105,8 +105,9 @@ pub(super) struct Turn {
 
 impl Turn {
     fn add(&mut self, act: Act) {
-        match self.first.iter_mut().find(|place| place.is_none()) {
-            Some(place) if self.more.is_empty() => *place = Some(act),
+        match &mut self.first {
+            [one @ None, _] => *one = Some(act),
+            [_, two @ None] => *two = Some(act),
             _ => self.more.push(act),
         }
     }
@@ -205,16 +206,18 @@ impl Shared {
 
     fn carry_out_one(self: &Arc<Self>, turn: Turn, refused: &mut VecDeque<(JobId, Seat)>) {
         let Turn { first, more, events, stop, wake, next, is_empty } = turn;
-        for act in first.into_iter().flatten().chain(more) {
-            match act {
-                Act::Start { call, seat, body } => {
-                    if !self.begin(call, seat, body) {
-                        refused.push_back((call.id, seat));
-                    }
+        let mut act = |act| match act {
+            Act::Start { call, seat, body } => {
+                if !self.begin(call, seat, body) {
+                    refused.push_back((call.id, seat));
                 }
-                Act::Drop(body) => drop(body),
             }
-        }
+            Act::Drop(body) => drop(body),
+        };
+        let [one, two] = first;
+        one.into_iter().for_each(&mut act);
+        two.into_iter().for_each(&mut act);
+        more.into_iter().for_each(act);
         stop.into_iter().for_each(ToTell::tell);
         // (When all jobs of the turn have their tasks: a listener may wait for one.)
         events.iter().for_each(|event| self.listeners.tell(event));

@@ -19,6 +19,7 @@ use super::table::Table;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 /// A job in a line: its place among equal ones, and its number.
@@ -224,6 +225,47 @@ fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> b
     })
 }
 
+/// Classes, by their ranks. The first one stands apart: mostly it is the one that moves, and stays the
+/// first.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    first: Option<Standee>,
+    /// All behind the first.
+    rest: BTreeSet<Standee>,
+}
+
+type Standee = (Rank, u32);
+
+impl Standing {
+    #[inline]
+    pub(super) fn first(&self) -> Option<&Standee> {
+        self.first.as_ref()
+    }
+    pub(super) fn after(&self, seen: Standee) -> Option<&Standee> {
+        self.first().filter(|first| **first > seen).or_else(|| self.rest.range((Excluded(seen), Unbounded)).next())
+    }
+    pub(super) fn insert(&mut self, new: Standee) {
+        match self.first.filter(|first| *first < new) {
+            Some(_) => _ = self.rest.insert(new),
+            None => self.rest.extend(self.first.replace(new)),
+        }
+    }
+    pub(super) fn remove(&mut self, old: Standee) {
+        match self.first {
+            Some(first) if first == old => self.first = self.rest.pop_first(),
+            _ => _ = self.rest.remove(&old),
+        }
+    }
+    pub(super) fn replace(&mut self, old: Standee, new: Standee) {
+        if self.first == Some(old) && self.rest.first().is_none_or(|second| new < *second) {
+            self.first = Some(new);
+        } else {
+            self.remove(old);
+            self.insert(new);
+        }
+    }
+}
+
 /// Jobs with a limit of their own, and by turns with other groups.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -234,13 +276,13 @@ pub(super) struct Group {
     /// The machine's count of starts when one of its jobs started last.
     pub served: u64,
     /// Classes that may fit, and those that do not.
-    pub ready: BTreeSet<(Rank, u32)>,
-    pub lacking: BTreeSet<(Rank, u32)>,
+    pub ready: Standing,
+    pub lacking: Standing,
 }
 
 impl Group {
     pub(super) fn new(name: Arc<str>, limit: u64) -> Group {
-        Group { name, limit, running: 0, served: 0, ready: BTreeSet::new(), lacking: BTreeSet::new() }
+        Group { name, limit, running: 0, served: 0, ready: Standing::default(), lacking: Standing::default() }
     }
 }
 

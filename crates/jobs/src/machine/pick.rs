@@ -19,7 +19,6 @@ use super::Machine;
 use super::line::{Placed, Rank};
 use super::spec::{Decision, JobId, State, Time};
 use super::table::TIME;
-use std::ops::Bound::{Excluded, Unbounded};
 
 /// The job for which resources are kept.
 #[derive(Debug)]
@@ -152,8 +151,7 @@ impl<P: Clone> Machine<P> {
         }
         let ready = match seen {
             None => group.ready.first(),
-            Some(_) if group.ready.len() == 1 => None,
-            Some(seen) => group.ready.range((Excluded((seen.rank, seen.class)), Unbounded)).next(),
+            Some(seen) => group.ready.after((seen.rank, seen.class)),
         };
         let lacking = if no_head { group.lacking.first() } else { None };
         let look = |&(rank, class): &(Rank, u32), lacks| Look { group: at, class, rank, lacks };
@@ -367,11 +365,15 @@ impl<P: Clone> Machine<P> {
         }
         let from = std::mem::replace(&mut own.placed, to);
         let group = &mut self.groups[own.key.group as usize];
+        if let (Placed::Ready(before), Placed::Ready(now)) = (from, to) {
+            group.ready.replace((before, class), (now, class));
+            return;
+        }
         match from {
             Placed::Nowhere => {}
-            Placed::Ready(rank) => _ = group.ready.remove(&(rank, class)),
+            Placed::Ready(rank) => group.ready.remove((rank, class)),
             Placed::Lacking(rank, resource) => {
-                group.lacking.remove(&(rank, class));
+                group.lacking.remove((rank, class));
                 self.lacking[resource as usize].remove(&(own.key.demand.of(resource), class));
             }
             Placed::Hopeless(_, resource) => {
@@ -380,7 +382,7 @@ impl<P: Clone> Machine<P> {
         }
         match to {
             Placed::Nowhere => {}
-            Placed::Ready(rank) => _ = group.ready.insert((rank, class)),
+            Placed::Ready(rank) => group.ready.insert((rank, class)),
             Placed::Lacking(rank, resource) => {
                 group.lacking.insert((rank, class));
                 self.lacking[resource as usize].insert((own.key.demand.of(resource), class));
