@@ -266,9 +266,7 @@ impl<T> Job<T> {
     }
     fn depends(mut self, job: impl Into<JobRef>, when: When) -> Job<T> {
         let job = job.into();
-        let mut after = std::mem::take(&mut self.request.after).into_vec();
-        after.push(After { job: job.id, when });
-        self.request.after = after.into();
+        self.request.after.push(After { job: job.id, when });
         self.named_jobs.push(job);
         self
     }

@@ -215,7 +215,7 @@ impl Class {
 fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> bool {
     table.get(id).is_some_and(|job| {
         let array_goes_on =
-            || job.rare().and_then(|rare| rare.elements.as_ref()).is_none_or(super::table::Elements::can_begin);
+            || job.rare().and_then(|rare| rare.elements.as_deref()).is_none_or(super::table::Elements::can_begin);
         job.seq == seq
             && job.priority == priority
             && job.class == class

@@ -303,7 +303,7 @@ impl<P: Clone> Machine<P> {
             submitted: job.submitted,
             started: job.started,
             ended: job.ended,
-            after: rare.map_or(Vec::new(), |rare| rare.after.to_vec()),
+            after: rare.map_or(Vec::new(), |rare| rare.after.clone()),
             array: (job.array != 0).then_some(JobId(job.array)),
             elements: rare.and_then(|rare| rare.elements.as_ref()).map(|elements| (elements.ended, elements.len)),
             group: self.groups[class.group as usize].name.clone(),

@@ -162,7 +162,7 @@ pub(crate) struct Request {
     pub wall: Option<Time>,
     /// Not before that.
     pub begin: Time,
-    pub after: Box<[After]>,
+    pub after: Vec<After>,
     /// One dependency is enough.
     pub any: bool,
     pub held: bool,

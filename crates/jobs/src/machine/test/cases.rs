@@ -9,8 +9,8 @@ use crate::machine::{
 
 const SECOND: Time = 1_000_000_000;
 
-fn after(job: JobId, when: When) -> Box<[After]> {
-    Box::new([After { job, when }])
+fn after(job: JobId, when: When) -> Vec<After> {
+    vec![After { job, when }]
 }
 
 /// 1: a job of all processors behind a stream of small ones starts when the running ones have
@@ -283,8 +283,7 @@ fn r05_skipped_twice_and_forgotten() {
     let first = submit(&mut m, 0, cpus(1));
     let on = |m: &mut Machine<u32>, after| submit(m, 0, Request { after, ..cpus(1) });
     let [one, other] = [0; 2].map(|_| on(&mut m, after(first, When::Done)));
-    let both: Vec<_> = [one, other].into_iter().flat_map(|job| after(job, When::Done)).collect();
-    let both = on(&mut m, both.into());
+    let both = on(&mut m, [one, other].map(|job| After { job, when: When::Done }).to_vec());
     assert_eq!(starts(&mut m, 0), [first]);
     m.ended(1, first, Outcome::Failed);
     let ends: Vec<_> = decisions(&mut m, 1);

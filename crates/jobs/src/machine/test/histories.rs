@@ -91,7 +91,7 @@ impl Pair {
             group: dice.below(groups + 1) as u32,
             wall: dice.one_in(2).then(|| 1 + dice.below(12)),
             begin: if dice.one_in(6) { self.now + dice.below(10) } else { 0 },
-            after: after.into(),
+            after,
             any: dice.one_in(3),
             held: dice.one_in(10),
             retry: if dice.one_in(4) {
@@ -137,7 +137,7 @@ impl Pair {
                 if !arrays.is_empty() && self.dice.one_in(2) {
                     let leader = arrays[self.dice.below(arrays.len() as u64) as usize].0;
                     request.array.as_mut().unwrap().each_of = Some(leader);
-                    request.after = Box::default(); // (which of the two ended it would be chance)
+                    request.after.clear(); // (which of the two ended it would be chance)
                 }
                 self.log.push(format!("{now} submit {request:?}"));
                 if self.machine.accept(&request, &[]).is_err() {
