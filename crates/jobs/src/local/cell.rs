@@ -19,28 +19,29 @@ pub(crate) struct Call {
     pub attempt: u32,
 }
 
-/// What a job runs. No lock of the queue is held while one of these is called, but where that is said.
+/// What a job runs. No lock of the queue is held while one of these is called, but where that is
+/// said.
 pub(crate) trait Body: Send + Sync {
-    /// The calling task is the run of this job from now on, until [`leave`](Self::leave). False: the
-    /// run was stopped before it began.
+    /// The calling task is the run of this job from now on, until [`leave`](Self::leave). False:
+    /// the run was stopped before it began.
     fn enter(&self, id: JobId) -> bool;
     /// Runs it, on that task, and leaves when it returns.
     fn run(&self, call: Call) -> (Outcome, Option<Report>);
     /// There is no run any more: it has unwound, was stopped before it began, or never came.
     fn leave(&self, id: JobId);
-    /// The run has to stop: also if it is only about to begin. Under the queue's lock, and so without
-    /// user code; what is returned is told without.
+    /// The run has to stop: also if it is only about to begin. Under the queue's lock, and so
+    /// without user code; what is returned is told without.
     #[must_use]
     fn stop(&self, id: JobId) -> Option<ToTell>;
     /// Does the calling task run the job? Under the queue's lock.
     fn is_run_by(&self, id: JobId, task: UnderWay) -> bool;
     /// What the job asks for by now; it has not begun. Under the queue's lock.
     fn limit(&self, _: &Demand) {}
-    /// Another attempt follows, which is not stopped yet. Under the queue's lock: so a stop meets the
-    /// run that it was meant for.
+    /// Another attempt follows, which is not stopped yet. Under the queue's lock: so a stop meets
+    /// the run that it was meant for.
     fn note_retry(&self, id: JobId);
-    /// The job has ended so; those who wait for that are to be woken. Under the queue's lock, in which
-    /// the queue may forget the job: whoever has a handle knows how that one ended.
+    /// The job has ended so; those who wait for that are to be woken. Under the queue's lock, in
+    /// which the queue may forget the job: whoever has a handle knows how that one ended.
     fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>);
     /// How the job has ended; `None` if it has not.
     fn ended(&self) -> Option<State>;
@@ -70,8 +71,8 @@ impl Run {
     }
     pub(crate) fn stop(&mut self) -> Option<ToTell> {
         self.stop = true;
-        // SAFETY: the task was spawned by the queue, and is here until it leaves, which it does before
-        // its end, under the lock around this: so it does not end before this returns.
+        // SAFETY: the task was spawned by the queue, and is here until it leaves, which it does
+        // before its end, under the lock around this: so it does not end before this returns.
         self.task.and_then(|task| unsafe { task.mark() })
     }
     pub(crate) fn is_run_by(&self, task: UnderWay) -> bool {

@@ -69,9 +69,9 @@ impl<T> JobHandle<T> {
     ///
     /// # Blocking
     /// Until then. A job that waits so for another job of its queue is *suspended*: it gives back
-    /// what it holds, and takes that again before it goes on. From the moment when it could go on it is
-    /// before all jobs that have not begun. So jobs may wait for jobs that they submit, to any depth,
-    /// on one processor.
+    /// what it holds, and takes that again before it goes on. From the moment when it could go on
+    /// it is before all jobs that have not begun. So jobs may wait for jobs that they submit, to
+    /// any depth, on one processor.
     ///
     /// # Cancellation
     /// Leaves at once; the job is not cancelled by that.

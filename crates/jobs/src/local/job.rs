@@ -292,8 +292,8 @@ impl<T> fmt::Debug for Job<T> {
     }
 }
 
-/// A job that is meant: a handle, or a number. A handle is known in its own queue only, and refused in
-/// others. Example: [`Job`].
+/// A job that is meant: a handle, or a number. A handle is known in its own queue only, and refused
+/// in others. Example: [`Job`].
 #[derive(Clone)]
 pub struct JobRef {
     pub(super) id: JobId,

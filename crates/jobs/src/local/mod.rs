@@ -115,8 +115,8 @@ impl Local {
     }
     /// The priority of a job that could start grows by one for each such time that it waits. So
     /// every job starts some day: one of priority `p` no later than one of priority `q` that became
-    /// ready `q - p` such times after it. Without this, lower priorities may wait for ever. (A step of
-    /// more than five days counts as five days.)
+    /// ready `q - p` such times after it. Without this, lower priorities may wait for ever. (A step
+    /// of more than five days counts as five days.)
     pub fn ageing(mut self, step: Duration) -> Local {
         // (So that the priorities of all jobs, in such steps, are numbers that a machine has.)
         const MOST: u64 = i64::MAX as u64 / 20_000;
@@ -141,9 +141,10 @@ impl Local {
         self.rules.unnamed = true;
         self
     }
-    /// Calls `f` for all that happens to jobs, on whatever thread that happens: of a start in the job's
-    /// own task, before the job. It may do whatever a task may do, also wait for other jobs; but it
-    /// holds that task up, so send the event on. Its panic is reported, and is none of the job's.
+    /// Calls `f` for all that happens to jobs, on whatever thread that happens: of a start in the
+    /// job's own task, before the job. It may do whatever a task may do, also wait for other jobs;
+    /// but it holds that task up, so send the event on. Its panic is reported, and is none of the
+    /// job's.
     pub fn on_event(mut self, f: impl Fn(&Event) + Send + Sync + 'static) -> Local {
         self.listeners.add(f);
         self

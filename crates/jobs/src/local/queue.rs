@@ -62,10 +62,10 @@ impl Queue {
     /// # Errors
     /// A job that could never run is refused, with what is wrong: it asks for more than there is,
     /// for a resource or group that there is not, depends on a job that is unknown, forgotten or of
-    /// another queue, or wants retries of a closure that can be called once. So is each job once the
-    /// queue is closed: by [`close`](Self::close), or because its runtime has ended, where the jobs
-    /// that were not done are cancelled. A dependency that has ended is decided
-    /// here: the job is ready, or ends as skipped at once.
+    /// another queue, or wants retries of a closure that can be called once. So is each job once
+    /// the queue is closed: by [`close`](Self::close), or because its runtime has ended, where the
+    /// jobs that were not done are cancelled. A dependency that has ended is decided here: the job
+    /// is ready, or ends as skipped at once.
     ///
     /// # Examples
     /// ```
@@ -132,8 +132,8 @@ impl Queue {
     /// The state of a job.
     ///
     /// # Errors
-    /// There is no such job, it has ended and is no more in the history, or the handle is of another
-    /// queue.
+    /// There is no such job, it has ended and is no more in the history, or the handle is of
+    /// another queue.
     pub fn state(&self, id: impl Into<JobRef>) -> Result<State, Refused> {
         self.0.state(self.own(id)?)
     }

@@ -1,10 +1,10 @@
 //! The engine beside the machine: carries out what the machine decides.
 //!
 //! **One lock**, a thread's lock, is held for a call of the machine and no user code: closures,
-//! callbacks, destructors and wakers run after it, and so do spawns, which drop their task where the
-//! runtime has ended. What was decided is taken out under the lock, in order, and carried out without
-//! it. So two threads may carry out two turns side by side, and a job that is stopped may not have
-//! begun: the stop is noted in the job's cell, under the lock, and the run finds it there.
+//! callbacks, destructors and wakers run after it, and so do spawns, which drop their task where
+//! the runtime has ended. What was decided is taken out under the lock, in order, and carried out
+//! without it. So two threads may carry out two turns side by side, and a job that is stopped may
+//! not have begun: the stop is noted in the job's cell, under the lock, and the run finds it there.
 //!
 //! **A job is a task** of the pool in which the queue was made. The end of a job and the start of
 //! the next are one turn of the lock.
@@ -194,7 +194,8 @@ impl Shared {
         let mut refused = VecDeque::new();
         self.carry_out_one(turn, &mut refused);
         if !refused.is_empty() {
-            // The runtime has ended. So that there is a last job, however fast others are submitted.
+            // The runtime has ended. So that there is a last job, however fast others are
+            // submitted.
             self.locked(|inner| inner.closed = true);
         }
         // (No recursion: each of these ends is the start of the next job.)

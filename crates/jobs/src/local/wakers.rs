@@ -3,8 +3,9 @@
 use myriad_core::engine::user_code::StoredWaker;
 use std::task::Waker;
 
-/// The wakers of those who wait. Each waiter has one place, however often it is polled, and leaves it
-/// when it waits no more. (What is returned is discarded, or woken, without the lock around this.)
+/// The wakers of those who wait. Each waiter has one place, however often it is polled, and leaves
+/// it when it waits no more. (What is returned is discarded, or woken, without the lock around
+/// this.)
 #[derive(Debug, Default)]
 pub(super) struct Wakers {
     wakers: Vec<(u64, StoredWaker)>,

@@ -85,8 +85,8 @@ impl<P: Clone> Machine<P> {
         Ok(())
     }
 
-    /// Ends a job that has not begun; asks one that runs to stop. An array of which elements have begun
-    /// ends with the last of them. Returns the state before.
+    /// Ends a job that has not begun; asks one that runs to stop. An array of which elements have
+    /// begun ends with the last of them. Returns the state before.
     pub(crate) fn cancel(&mut self, now: Time, id: JobId) -> Result<State, Refused> {
         self.now = self.now.max(now);
         let state = self.state(id)?;
@@ -139,7 +139,8 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// A running job waits for others of its queue: it gives its resources back. False: it does not run.
+    /// A running job waits for others of its queue: it gives its resources back. False: it does not
+    /// run.
     pub(crate) fn suspend(&mut self, id: JobId) -> bool {
         let runs = self.table.get(id.0).is_some_and(|job| matches!(job.state, State::Running | State::Overdue));
         if runs {

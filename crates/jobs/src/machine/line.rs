@@ -118,8 +118,8 @@ impl Class {
         }
     }
 
-    /// Puts a job into its line: mostly at the end; one that had a place before goes there. Returns its
-    /// rank.
+    /// Puts a job into its line: mostly at the end; one that had a place before goes there. Returns
+    /// its rank.
     pub(super) fn push(&mut self, priority: i32, entry: Entry, ageing: Option<Time>) -> Rank {
         let at = match self.places.binary_search_by_key(&priority, |place| place.0) {
             Ok(at) => self.places[at].1,
@@ -225,8 +225,8 @@ fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> b
     })
 }
 
-/// Classes, by their ranks. The first one stands apart: mostly it is the one that moves, and stays the
-/// first.
+/// Classes, by their ranks. The first one stands apart: mostly it is the one that moves, and stays
+/// the first.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
     first: Option<Standee>,

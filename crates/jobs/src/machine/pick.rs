@@ -295,8 +295,8 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// May a suspended job of this class go on? One that wants more than there is, since the capacity
-    /// shrank, takes all that there is: it runs, and nothing else would start before it.
+    /// May a suspended job of this class go on? One that wants more than there is, since the
+    /// capacity shrank, takes all that there is: it runs, and nothing else would start before it.
     fn has_room_again(&self, class: u32) -> bool {
         let wants = |part: &(super::Resource, u64)| part.1.min(self.capacity[part.0 as usize]);
         self.classes.get(class).key.demand.parts().iter().all(|part| wants(part) <= self.free(part.0))

@@ -215,8 +215,8 @@ fn r13_a_huge_array() {
     assert_eq!(stops, 7);
 }
 
-/// 13: a job that waits for the begin of an array, and asks for the same as its elements, is not lost
-/// when the last of them begins.
+/// 13: a job that waits for the begin of an array, and asks for the same as its elements, is not
+/// lost when the last of them begins.
 #[test]
 fn r13_a_dependent_that_asks_for_the_same_as_the_array() {
     let mut m = machine(1, 0, Rules::default());
@@ -265,7 +265,8 @@ fn r08_a_cancelled_array_ends_with_its_elements() {
         decisions(&mut m, 2);
         assert_eq!((state(&m, list), m.alive()), (end, 0));
     }
-    // Of one that is closed no more elements begin, also if one of them pauses before another attempt.
+    // Of one that is closed no more elements begin, also if one of them pauses before another
+    // attempt.
     let mut m = machine(1, 0, Rules::default());
     let retry = Retry { times: 1, first: 10, most: 10 };
     let list = submit(&mut m, 0, Request { array: array(2, 1), retry, ..cpus(1) });

@@ -54,7 +54,8 @@ impl Pair {
         }
     }
 
-    /// Half of them are alike: so several jobs, and arrays with what depends on these, are in one class.
+    /// Half of them are alike: so several jobs, and arrays with what depends on these, are in one
+    /// class.
     fn demand(&mut self) -> Demand {
         if self.dice.one_in(2) {
             return Demand::cpu(2);
