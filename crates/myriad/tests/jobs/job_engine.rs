@@ -539,3 +539,19 @@ fn a_future_that_is_polled_often_is_woken_once() {
         });
     });
 }
+
+/// 12: a queue whose last job was cancelled before its time keeps no runtime from its end.
+#[test]
+fn r12_a_cancelled_delay_is_no_sleeping_task() {
+    each_owned(|_, rt| {
+        let q = rt.run(|| {
+            let q = Local::new().start();
+            let late = q.submit(Job::new(|| ()).delay(LONG)).unwrap();
+            late.cancel();
+            assert_eq!(late.wait(), State::Cancelled);
+            q
+        });
+        assert!(rt.shutdown(PATIENCE).is_clean());
+        assert!(q.is_empty());
+    });
+}
