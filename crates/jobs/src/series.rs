@@ -195,7 +195,7 @@ impl Series {
     pub fn skipped(&self) -> u64 {
         self.shared.state.lock().skipped
     }
-    /// How many runs are known not to have ended well: of all but the last one.
+    /// How many runs have not ended well, of those that had ended when the last one came.
     pub fn failures(&self) -> u64 {
         self.shared.state.lock().failures
     }
@@ -248,7 +248,7 @@ impl Queue {
         make: impl FnMut() -> Job<T> + Send + 'static,
     ) -> Series {
         let shared = Arc::new(Runs { state: Mutex::new(Counts::default()) });
-        let runner = Runner { queue: self.clone(), schedule, make, shared: shared.clone(), before: None };
+        let runner = Runner::new(self.clone(), schedule, make, shared.clone());
         Series { shared, task: spawn_async(runner.run()) }
     }
 }
@@ -258,10 +258,15 @@ struct Runner<F, T> {
     schedule: Schedule,
     make: F,
     shared: Arc<Runs>,
-    before: Option<JobHandle<T>>,
+    /// The runs that are not known to have ended.
+    open: Vec<JobHandle<T>>,
 }
 
 impl<F: FnMut() -> Job<T>, T: Send + 'static> Runner<F, T> {
+    fn new(queue: Queue, schedule: Schedule, make: F, shared: Arc<Runs>) -> Runner<F, T> {
+        Runner { queue, schedule, make, shared, open: Vec::new() }
+    }
+
     async fn run(mut self) {
         let mut last = Zoned::now().with_time_zone(self.schedule.zone.clone());
         while let Some(next) = self.schedule.next(&last) {
@@ -283,22 +288,19 @@ impl<F: FnMut() -> Job<T>, T: Send + 'static> Runner<F, T> {
 
     /// One run. False: it was the last one.
     fn come(&mut self) -> bool {
-        let before = self.before.as_ref();
-        let goes_on = before.is_some_and(|before| !before.is_finished());
-        if let Some(before) = before.filter(|before| before.is_finished())
-            && before.state() != State::Done
-        {
-            self.shared.state.lock().failures += 1;
-            if self.schedule.until_failure {
-                return false;
-            }
+        let ended: Vec<_> = self.open.extract_if(.., |run| run.is_finished()).collect();
+        let failures = ended.iter().filter(|run| run.state() != State::Done).count() as u64;
+        self.shared.state.lock().failures += failures;
+        if failures > 0 && self.schedule.until_failure {
+            return false;
         }
-        if goes_on && self.schedule.overlap == Overlap::Skip {
+        let before = self.open.last();
+        if before.is_some() && self.schedule.overlap == Overlap::Skip {
             self.shared.state.lock().skipped += 1;
             return true;
         }
         let mut job = (self.make)();
-        if let Some(before) = before.filter(|_| goes_on && self.schedule.overlap == Overlap::Queue) {
+        if let Some(before) = before.filter(|_| self.schedule.overlap == Overlap::Queue) {
             job = job.after_any(before);
         }
         let Ok(handle) = self.queue.submit(job) else { return false };
@@ -307,16 +309,18 @@ impl<F: FnMut() -> Job<T>, T: Send + 'static> Runner<F, T> {
         counts.last = Some(handle.id());
         let is_last = self.schedule.runs.is_some_and(|most| counts.runs >= most);
         drop(counts);
-        self.before = Some(handle);
+        self.open.push(handle);
         !is_last
     }
 }
 
 #[cfg(test)]
 mod test {
-    use super::{Missed, Schedule};
-    use crate::Refused;
+    use super::{Missed, Overlap, Runner, Runs, Schedule};
+    use crate::{Job, Local, Refused, State};
     use jiff::Zoned;
+    use myriad_base::sys::mutex::Mutex;
+    use std::sync::Arc;
 
     fn at(text: &str) -> Zoned {
         format!("{text}[Europe/Berlin]").parse().unwrap()
@@ -369,5 +373,23 @@ mod test {
         assert_eq!(back, (vec![], at("2026-05-01T11:00")));
         let until = hourly(Missed::All).until(at("2026-05-01T12:00")).due(&last, &now);
         assert_eq!(until.0, [at("2026-05-01T11:00"), at("2026-05-01T12:00")]);
+    }
+
+    /// 11: of runs that are under way together each failure counts, once.
+    #[test]
+    fn r11_failures_of_runs_side_by_side() {
+        let queue = Local::new().start();
+        let schedule = Schedule::new("* * * * * *", "UTC").unwrap().overlap(Overlap::Parallel);
+        let shared = Arc::new(Runs { state: Mutex::default() });
+        let make = || Job::fallible(|| Err::<(), _>("no")).held();
+        let mut runner = Runner::new(queue.clone(), schedule, make, shared.clone());
+        assert!(runner.come() && runner.come());
+        queue.jobs().iter().for_each(|run| assert_eq!(queue.release(run.id), Ok(true)));
+        queue.wait_all();
+        assert!(queue.jobs().iter().all(|run| run.state == State::Failed));
+        assert!(runner.come() && runner.come());
+        let counts = shared.state.lock();
+        assert_eq!((counts.runs, counts.failures), (4, 2));
+        queue.cancel_all();
     }
 }

@@ -3,8 +3,7 @@
 //! A job is `x += y` on a sum of all. In the form `submit` they are submitted while they run; in
 //! `held` all stand in the queue, at 100 priorities, before the first begins; in `chained` each
 //! depends on the one before; in `blocked` as many jobs that do not fit wait meanwhile, all before
-//! them in order. `command` runs a program that does nothing, one after the other. As a line to
-//! compare with stand tasks of Myriad that are spawned and joined, and bare processes.
+//! them in order. As a line to compare with stand tasks of Myriad that are spawned and joined.
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours};
 

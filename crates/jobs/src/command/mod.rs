@@ -13,12 +13,13 @@
 
 mod watch;
 
-use crate::local::{Body, Call, Cell, Job, Slot, Spawn, body_of_one};
+use crate::local::{Body, Call, Cell, Job, Run, Slot, body_of_one, outcome};
 use crate::machine::{JobId, MEMORY, Outcome, Report, State};
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::blocking;
 use myriad_core::cancel;
-use myriad_core::task::{Canceller, TaskId};
+use myriad_core::engine::running::{ToTell, UnderWay};
+use myriad_core::engine::user_code::{self, StoredWaker};
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::Arc;
@@ -128,23 +129,33 @@ impl Body for Program {
         *self.memory.lock() = demand.of(MEMORY);
     }
     fn run(&self, _: Call) -> (Outcome, Option<Report>) {
-        self.cell.wait_for_begin();
-        let Some(mut spec) = self.spec.lock().take() else { return (Outcome::Stopped, None) };
+        let Some(mut spec) = self.spec.lock().take() else {
+            self.cell.leave_with(Err(None));
+            return (Outcome::Stopped, None);
+        };
         let memory = *self.memory.lock();
         // The watcher looks itself at whether the task is cancelled: a cancellation that unwound
         // it would leave the program behind.
         let limits = watch::Limits { memory, output: spec.output, grace: spec.grace };
         let is_cancelled = || cancel::is_cancelled();
-        let ended = blocking(|| watch::run(&mut spec.command, &limits, &is_cancelled));
+        // (It unwinds if the task is cancelled before there is a thread for it.)
+        let (how, ended) =
+            outcome(user_code::body(|| Ok(blocking(|| watch::run(&mut spec.command, &limits, &is_cancelled)))));
         *self.spec.lock() = Some(spec);
-        let watch::Ended { output, outcome, verdict } = ended;
+        let watch::Ended { output, outcome, verdict } = match ended {
+            Ok(ended) => ended,
+            Err(reason) => {
+                self.cell.leave_with(Err(reason));
+                return (how, None);
+            }
+        };
         let verdict: Option<Arc<str>> = verdict.map(Arc::from);
         let report = Report {
             text: verdict.clone(),
             peak_memory: output.peak_memory,
             cpu_time: output.cpu_time.as_nanos() as u64,
         };
-        self.cell.put(if outcome == Outcome::Done { Ok(output) } else { Err(verdict) });
+        self.cell.leave_with(if outcome == Outcome::Done { Ok(output) } else { Err(verdict) });
         (outcome, Some(report))
     }
 }

@@ -30,7 +30,10 @@ const LOOK: Duration = Duration::from_millis(100);
 const LAST: usize = 200;
 
 pub(super) fn run(command: &mut Command, limits: &Limits, is_cancelled: &dyn Fn() -> bool) -> Ended {
-    match try_run(command, limits, is_cancelled) {
+    let ended = try_run(command, limits, is_cancelled);
+    // The files for the output, which the command would hold for its next run.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    match ended {
         Ok(ended) => ended,
         Err(error) => {
             let verdict = Some(format!("the program did not start: {error}"));
@@ -69,12 +72,7 @@ fn try_run(command: &mut Command, limits: &Limits, is_cancelled: &dyn Fn() -> bo
                 killed = Some(format!("killed: memory {} of {}", memory(used), memory(limits.memory)));
             }
         }
-        for (name, file) in [("output", &out), ("error", &err)] {
-            let size = file.metadata().map_or(0, |of| of.len());
-            if size > limits.output && killed.is_none() {
-                killed = Some(format!("killed: {name} {} of {}", memory(size), memory(limits.output)));
-            }
-        }
+        killed = killed.or_else(|| written_too_much(&out, &err, limits).map(|what| format!("killed: {what}")));
         if killed.is_some() {
             signal(group, libc::SIGKILL);
         }
@@ -84,6 +82,9 @@ fn try_run(command: &mut Command, limits: &Limits, is_cancelled: &dyn Fn() -> bo
         signal(group, libc::SIGKILL);
     }
     let (status, usage) = reap(group)?;
+    // (One that ended before anybody looked was not killed.)
+    let killed =
+        killed.or_else(|| written_too_much(&out, &err, limits).map(|what| format!("too much was written: {what}")));
     let time = |at: libc::timeval| Duration::new(at.tv_sec as u64, at.tv_usec as u32 * 1000);
     let output = CommandOutput {
         stdout: contents(&mut out, limits.output),
@@ -98,6 +99,14 @@ fn try_run(command: &mut Command, limits: &Limits, is_cancelled: &dyn Fn() -> bo
         (None, None) => (Outcome::Failed, Some(verdict(status, &output.stderr))),
     };
     Ok(Ended { output, outcome, verdict })
+}
+
+/// "output 2.0 MB of 1.0 MB".
+fn written_too_much(out: &File, err: &File, limits: &Limits) -> Option<String> {
+    let written =
+        [("output", out), ("error", err)].map(|(name, file)| (name, file.metadata().map_or(0, |of| of.len())));
+    let (name, size) = written.into_iter().find(|written| written.1 > limits.output)?;
+    Some(format!("{name} {} of {}", memory(size), memory(limits.output)))
 }
 
 /// "exit code 3: no such file", "killed by signal 9".

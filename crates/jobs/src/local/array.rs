@@ -1,12 +1,13 @@
 //! The body of an array: one closure, and the runs of its elements.
 
-use super::cell::{Body, Call, Cell, Run, Slot, Spawn};
+use super::cell::{Body, Call, Cell, Run, Slot};
 use super::job::{outcome, report};
 use crate::machine::{JobId, Outcome, Report, State};
 use myriad_base::hash::Numbers;
 use myriad_base::sys::mutex::Mutex;
+use myriad_core::engine::running::{ToTell, UnderWay};
+use myriad_core::engine::user_code::StoredWaker;
 use myriad_core::engine::{unwind, user_code};
-use myriad_core::task::{Canceller, TaskId};
 use std::sync::Arc;
 
 pub(super) struct Array<F> {
@@ -21,43 +22,48 @@ impl<F> Array<F> {
     pub(super) fn new(f: F) -> Array<F> {
         Array { f: Some(f), runs: Mutex::new(Numbers::default()), cell: Cell::new() }
     }
+    fn with_run<R>(&self, id: JobId, f: impl FnOnce(&mut Run) -> R) -> R {
+        f(self.runs.lock().entry(id.as_u64()).or_default())
+    }
 }
 
 impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
-    fn begin(&self, id: JobId, spawn: Spawn<'_>) -> Option<Canceller> {
-        self.runs.lock().entry(id.as_u64()).or_default().begin(spawn)
+    fn enter(&self, id: JobId) -> bool {
+        self.with_run(id, Run::enter)
     }
     fn run(&self, call: Call) -> (Outcome, Option<Report>) {
-        drop(self.runs.lock());
-        let (Some(f), Some(element)) = (&self.f, call.element) else { return (Outcome::Stopped, None) };
+        let (Some(f), Some(element)) = (&self.f, call.element) else {
+            self.leave(call.id);
+            return (Outcome::Stopped, None);
+        };
         let (outcome, result) = outcome(user_code::body(|| f(element)));
+        self.leave(call.id);
         let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
         if let Err(Some(reason)) = result {
-            self.cell.put(Err(Some(format!("element {element}: {reason}").into())));
+            self.cell.fail(format!("element {element}: {reason}").into());
         }
         (outcome, report)
     }
-    fn end(&self, id: JobId) {
+    fn leave(&self, id: JobId) {
+        self.with_run(id, Run::leave);
+    }
+    fn stop(&self, id: JobId) -> Option<ToTell> {
+        self.with_run(id, Run::stop)
+    }
+    fn is_run_by(&self, id: JobId, task: UnderWay) -> bool {
+        self.with_run(id, |run| run.is_run_by(task))
+    }
+    fn note_retry(&self, id: JobId) {
         self.runs.lock().remove(&id.as_u64());
     }
-    fn stop(&self, id: JobId) -> Option<Canceller> {
-        self.runs.lock().entry(id.as_u64()).or_default().stop()
-    }
-    fn task(&self, id: JobId) -> Option<TaskId> {
-        self.runs.lock().get(&id.as_u64()).and_then(Run::task)
-    }
-    fn note_end(&self, id: JobId, state: State) {
+    fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>) {
+        self.runs.lock().remove(&id.as_u64());
         // The array's own end says whether all went well; elements have no handles.
         if self.cell.is_of(id) {
             if state == State::Done {
-                self.cell.put(Ok(()));
+                self.cell.leave_with(Ok(()));
             }
-            self.cell.note_end(state);
-        }
-    }
-    fn over(&self, id: JobId) {
-        if self.cell.is_of(id) {
-            self.cell.over();
+            self.cell.note_end(state, wake);
         }
     }
     fn ended(&self) -> Option<State> {

@@ -1,12 +1,13 @@
 //! What a job and its handle share: the closure, then the result.
 
 use super::error::JobError;
+use super::wakers::{Place, Wakers};
 use crate::machine::{Demand, JobId, Outcome, Report, State};
 use myriad_base::sys::mutex::Mutex;
-use myriad_core::JoinHandle;
+use myriad_core::engine::running::{ToTell, UnderWay};
 use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::StoredWaker;
-use myriad_core::task::{Canceller, TaskId};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -15,35 +16,33 @@ use std::task::{Context, Poll};
 pub(crate) struct Call {
     pub id: JobId,
     pub element: Option<u32>,
+    pub attempt: u32,
 }
 
-/// Spawns the task of a run. It spawns, and does nothing else.
-pub(crate) type Spawn<'a> = &'a mut dyn FnMut() -> JoinHandle<()>;
-
-/// What a job runs. No lock of the queue is held while one of these is called.
+/// What a job runs. No lock of the queue is held while one of these is called, but where that is
+/// said.
 pub(crate) trait Body: Send + Sync {
-    /// Begins a run: its task is known before the run can ask for it. Returns what the run is
-    /// cancelled by, if it was stopped meanwhile.
-    #[must_use]
-    fn begin(&self, id: JobId, spawn: Spawn<'_>) -> Option<Canceller>;
-    /// Runs it, on that task.
+    /// The calling task is the run of this job from now on, until [`leave`](Self::leave). False:
+    /// the run was stopped before it began.
+    fn enter(&self, id: JobId) -> bool;
+    /// Runs it, on that task, and leaves when it returns.
     fn run(&self, call: Call) -> (Outcome, Option<Report>);
-    /// The run is over, or never came; another attempt may follow. Under the queue's lock: so a
-    /// stop meets the run that it was meant for.
-    fn end(&self, id: JobId);
+    /// There is no run any more: it has unwound, was stopped before it began, or never came.
+    fn leave(&self, id: JobId);
     /// The run has to stop: also if it is only about to begin. Under the queue's lock, and so
-    /// without user code; what is returned is called without.
+    /// without user code; what is returned is told without.
     #[must_use]
-    fn stop(&self, id: JobId) -> Option<Canceller>;
-    /// The task that runs the job.
-    fn task(&self, id: JobId) -> Option<TaskId>;
-    /// What the job has asked for, before it begins.
+    fn stop(&self, id: JobId) -> Option<ToTell>;
+    /// Does the calling task run the job? Under the queue's lock.
+    fn is_run_by(&self, id: JobId, task: UnderWay) -> bool;
+    /// What the job asks for by now; it has not begun. Under the queue's lock.
     fn limit(&self, _: &Demand) {}
-    /// The job has ended so. Under the queue's lock, in which the queue may forget the job: whoever
-    /// has a handle knows how that one ended.
-    fn note_end(&self, id: JobId, state: State);
-    /// The job has ended, as was noted: wakes those who wait for that.
-    fn over(&self, id: JobId);
+    /// Another attempt follows, which is not stopped yet. Under the queue's lock: so a stop meets
+    /// the run that it was meant for.
+    fn note_retry(&self, id: JobId);
+    /// The job has ended so; those who wait for that are to be woken. Under the queue's lock, in
+    /// which the queue may forget the job: whoever has a handle knows how that one ended.
+    fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>);
     /// How the job has ended; `None` if it has not.
     fn ended(&self) -> Option<State>;
 }
@@ -53,31 +52,31 @@ pub(crate) trait Slot<T>: Body {
     fn cell(&self) -> &Cell<T>;
 }
 
-/// The run of a job that is under way.
+/// The run of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
-    task: Option<JoinHandle<()>>,
+    /// What runs it: from its first step until it has left, so the task has not ended.
+    task: Option<UnderWay>,
     /// It has to stop.
     stop: bool,
 }
 
 impl Run {
-    pub(crate) fn begin(&mut self, spawn: Spawn<'_>) -> Option<Canceller> {
-        // Under the lock of the cell: so the run, whose first step takes that lock, finds its task.
-        // A spawn runs no user code.
-        let task = self.task.insert(spawn());
-        self.stop.then(|| task.canceller())
+    pub(crate) fn enter(&mut self) -> bool {
+        self.task = Some(UnderWay::here());
+        !self.stop
     }
-    /// The handle of the run's own task, which is detached.
-    pub(crate) fn end(&mut self) {
-        *self = Run::default();
+    pub(crate) fn leave(&mut self) {
+        self.task = None;
     }
-    pub(crate) fn stop(&mut self) -> Option<Canceller> {
+    pub(crate) fn stop(&mut self) -> Option<ToTell> {
         self.stop = true;
-        self.task.as_ref().map(JoinHandle::canceller)
+        // SAFETY: the task was spawned by the queue, and is here until it leaves, which it does
+        // before its end, under the lock around this: so it does not end before this returns.
+        self.task.and_then(|task| unsafe { task.mark() })
     }
-    pub(crate) fn task(&self) -> Option<TaskId> {
-        self.task.as_ref().map(JoinHandle::id)
+    pub(crate) fn is_run_by(&self, task: UnderWay) -> bool {
+        self.task == Some(task)
     }
 }
 
@@ -93,7 +92,7 @@ struct Inside<T> {
     state: Option<State>,
     /// The number of the job, once it has one.
     id: Option<JobId>,
-    wakers: Vec<StoredWaker>,
+    wakers: Wakers,
 }
 
 impl<T> Cell<T> {
@@ -104,19 +103,20 @@ impl<T> Cell<T> {
             failure: None,
             state: None,
             id: None,
-            wakers: Vec::new(),
+            wakers: Wakers::default(),
         }))
     }
-    pub(crate) fn begin(&self, spawn: Spawn<'_>) -> Option<Canceller> {
-        self.0.lock().run.begin(spawn)
+    pub(crate) fn with_run<R>(&self, f: impl FnOnce(&mut Run) -> R) -> R {
+        f(&mut self.0.lock().run)
     }
-    /// A run has this result, or failed for this reason.
-    pub(crate) fn put(&self, result: Result<T, Option<Arc<str>>>) {
+    /// The run leaves with this result, or because it failed for this reason.
+    pub(crate) fn leave_with(&self, result: Result<T, Option<Arc<str>>>) {
         let mut inside = self.0.lock();
         let (value, failure) = match result {
             Ok(value) => (Some(value), None),
             Err(failure) => (None, failure),
         };
+        inside.run.leave();
         inside.failure = failure;
         let old = std::mem::replace(&mut inside.result, value);
         drop(inside);
@@ -124,18 +124,14 @@ impl<T> Cell<T> {
             unwind::drop_quietly(old);
         }
     }
-    pub(crate) fn end(&self) {
-        self.0.lock().run.end();
+    /// Another attempt follows: of this one nothing is left.
+    pub(crate) fn note_retry(&self) {
+        let mut inside = self.0.lock();
+        (inside.run.stop, inside.failure) = (false, None);
     }
-    pub(crate) fn stop(&self) -> Option<Canceller> {
-        self.0.lock().run.stop()
-    }
-    pub(crate) fn task(&self) -> Option<TaskId> {
-        self.0.lock().run.task()
-    }
-    /// For a run that begins: the one who spawned it has noted its task.
-    pub(crate) fn wait_for_begin(&self) {
-        drop(self.0.lock());
+    /// A result beside that of the run.
+    pub(crate) fn fail(&self, reason: Arc<str>) {
+        self.0.lock().failure = Some(reason);
     }
     pub(crate) fn set_id(&self, id: JobId) {
         self.0.lock().id = Some(id);
@@ -143,34 +139,39 @@ impl<T> Cell<T> {
     pub(crate) fn is_of(&self, id: JobId) -> bool {
         self.0.lock().id == Some(id)
     }
-    pub(crate) fn note_end(&self, state: State) {
-        self.0.lock().state = Some(state);
-    }
-    pub(crate) fn over(&self) {
-        let wakers = std::mem::take(&mut self.0.lock().wakers);
-        wakers.into_iter().for_each(StoredWaker::wake);
+    pub(crate) fn note_end(&self, state: State, wake: &mut Vec<StoredWaker>) {
+        let mut inside = self.0.lock();
+        inside.state = Some(state);
+        wake.extend(inside.wakers.take());
     }
     pub(crate) fn state(&self) -> Option<State> {
         self.0.lock().state
     }
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<State> {
-        if let Some(state) = self.state() {
-            return Poll::Ready(state);
+    /// Waits until the job has ended.
+    pub(crate) async fn wait(&self) -> State {
+        let mut waits = Waits { cell: self, place: 0 };
+        poll_fn(|cx| self.poll(cx, &mut waits.place)).await
+    }
+    fn poll(&self, cx: &mut Context<'_>, place: &mut Place) -> Poll<State> {
+        {
+            let inside = self.0.lock();
+            if let Some(state) = inside.state {
+                return Poll::Ready(state);
+            }
+            if inside.wakers.has(*place, cx.waker()) {
+                return Poll::Pending;
+            }
         }
         // Cloned without the lock: a waker is user code.
         let waker = StoredWaker::clone_of(cx.waker());
         let mut inside = self.0.lock();
-        match inside.state {
-            None => {
-                inside.wakers.push(waker);
-                Poll::Pending
-            }
-            Some(state) => {
-                drop(inside);
-                waker.discard();
-                Poll::Ready(state)
-            }
-        }
+        let (old, poll) = match inside.state {
+            None => (inside.wakers.put(place, waker), Poll::Pending),
+            Some(state) => (Some(waker), Poll::Ready(state)),
+        };
+        drop(inside);
+        old.into_iter().for_each(StoredWaker::discard);
+        poll
     }
     /// What came out of a job that has ended so.
     pub(crate) fn take(&self, id: JobId, state: State) -> Result<T, JobError> {
@@ -188,9 +189,22 @@ impl<T> Cell<T> {
 impl<T> Drop for Cell<T> {
     fn drop(&mut self) {
         let inside = self.0.get_mut();
-        std::mem::take(&mut inside.wakers).into_iter().for_each(StoredWaker::discard);
+        inside.wakers.take().for_each(StoredWaker::discard);
         if let Some(result) = inside.result.take() {
             unwind::drop_quietly(result);
         }
+    }
+}
+
+/// One who waits for the end.
+struct Waits<'a, T> {
+    cell: &'a Cell<T>,
+    place: Place,
+}
+
+impl<T> Drop for Waits<'_, T> {
+    fn drop(&mut self) {
+        let waker = self.cell.0.lock().wakers.leave(self.place);
+        waker.into_iter().for_each(StoredWaker::discard);
     }
 }

@@ -40,11 +40,11 @@ pub enum Event {
 impl Event {
     pub(super) fn of<P>(decision: &Decision<P>) -> Option<Event> {
         match decision {
-            Decision::Start { id, attempt, .. } => Some(Event::Started { id: *id, attempt: *attempt }),
             Decision::Again { id, at } => Some(Event::Retrying { id: *id, at: Duration::from_nanos(*at) }),
             Decision::Overdue { id } => Some(Event::Overdue { id: *id }),
             Decision::Ended { id, state, .. } => Some(Event::Ended { id: *id, state: *state }),
-            Decision::Stop { .. } | Decision::Resume { .. } => None,
+            // (Of a start its task tells, when it begins.)
+            Decision::Start { .. } | Decision::Stop { .. } | Decision::Resume { .. } => None,
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use super::cell::{Body, Slot};
 use super::error::JobError;
-use super::queue::{Queue, Shared};
+use super::shared::Shared;
 use crate::machine::{JobId, Refused, State, Waiting};
 use std::fmt;
-use std::future::poll_fn;
 use std::sync::Arc;
 
-/// A job of a [`Queue`]: its result, its state, and a way to cancel it.
+/// A job of a [`Queue`](super::Queue): its result, its state, and a way to cancel it.
 ///
 /// Dropping the handle changes nothing for the job; its result is dropped with the last of both.
 ///
@@ -39,16 +38,17 @@ impl<T> JobHandle<T> {
     pub(super) fn ended(&self) -> Option<State> {
         self.slot.cell().state()
     }
+    /// The number of its queue.
+    pub(super) fn queue_number(&self) -> u64 {
+        self.queue.number
+    }
     /// What it runs: its end can be asked for there when the queue has forgotten the job.
     pub(super) fn body(&self) -> Arc<dyn Body> {
         self.slot.clone()
     }
     /// Its state. Never blocks.
     pub fn state(&self) -> State {
-        self.ended()
-            .or_else(|| Queue::state_in(&self.queue, self.id).ok())
-            .or_else(|| self.ended())
-            .unwrap_or(State::Pending)
+        self.ended().or_else(|| self.queue.state(self.id).ok()).or_else(|| self.ended()).unwrap_or(State::Pending)
     }
     /// Has it ended? Never blocks.
     pub fn is_finished(&self) -> bool {
@@ -56,21 +56,22 @@ impl<T> JobHandle<T> {
     }
     /// Why it has not begun; `None` if it has. Never blocks.
     pub fn why(&self) -> Option<Waiting> {
-        Queue::why_in(&self.queue, self.id).ok().flatten()
+        self.queue.why(self.id).ok().flatten()
     }
     /// Cancels it: one that has not begun never does; one that runs is asked to stop. What the job
     /// holds stays its own until it has really ended. Never blocks.
     pub fn cancel(&self) {
         // (One that has ended, and is forgotten, needs no cancelling.)
-        _ = Queue::cancel_in(&self.queue, self.id);
+        _ = self.queue.cancel(self.id);
     }
 
     /// Waits until the job has ended, and returns how.
     ///
     /// # Blocking
     /// Until then. A job that waits so for another job of its queue is *suspended*: it gives back
-    /// what it holds, and takes that again before it goes on, before any job that has not begun. So
-    /// jobs may wait for jobs that they submit, to any depth, on one processor.
+    /// what it holds, and takes that again before it goes on. From the moment when it could go on
+    /// it is before all jobs that have not begun. So jobs may wait for jobs that they submit, to
+    /// any depth, on one processor.
     ///
     /// # Cancellation
     /// Leaves at once; the job is not cancelled by that.
@@ -78,8 +79,8 @@ impl<T> JobHandle<T> {
         if let Some(state) = self.ended() {
             return state;
         }
-        let _suspended = Queue::suspend_caller(&self.queue);
-        myriad_core::block_on(poll_fn(|cx| self.slot.cell().poll(cx)))
+        let _suspended = self.queue.suspend_caller();
+        myriad_core::block_on(self.slot.cell().wait())
     }
 
     /// Waits until the job has ended, as [`wait`](Self::wait) does, and takes its result.
@@ -94,16 +95,16 @@ impl<T> JobHandle<T> {
     /// The same as a future. (A future gives back nothing meanwhile: a job from a closure waits by
     /// [`join`](Self::join).)
     pub async fn join_async(self) -> Result<T, JobError> {
-        let state = poll_fn(|cx| self.slot.cell().poll(cx)).await;
+        let state = self.slot.cell().wait().await;
         self.slot.cell().take(self.id, state)
     }
 
-    /// Lets a held job go: [`Queue::release`].
+    /// Lets a held job go: [`Queue::release`](super::Queue::release).
     ///
     /// # Errors
     /// The job has ended, and is forgotten.
     pub fn release(&self) -> Result<bool, Refused> {
-        Queue::release_in(&self.queue, self.id)
+        self.queue.release(self.id)
     }
 }
 

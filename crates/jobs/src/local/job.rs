@@ -1,13 +1,14 @@
 //! A job that is to be submitted: what it runs, and what it asks for.
 
-use super::cell::{Body, Call, Cell, Slot, Spawn};
+use super::cell::{Body, Call, Cell, Run, Slot};
 use super::handle::JobHandle;
 use crate::machine::{
     After, ArrayRequest, JobId, MEMORY, Outcome, Refused, Report, Request, Retry, State, WHOLE, When,
 };
 use myriad_base::sys::mutex::Mutex;
+use myriad_core::engine::running::{ToTell, UnderWay};
+use myriad_core::engine::user_code::StoredWaker;
 use myriad_core::engine::{unwind, user_code};
-use myriad_core::task::{Canceller, TaskId};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -59,8 +60,9 @@ pub struct Job<T> {
     pub(super) begin: Begin,
     /// What was found wrong on the way.
     pub(super) wrong: Option<Refused>,
-    /// Of the handles of what this job depends on: these jobs, which the queue may forget.
-    pub(super) known: Vec<(JobId, Arc<dyn Body>)>,
+    /// What this job depends on: jobs of the same queue, which may forget those of which there are
+    /// handles.
+    pub(super) named_jobs: Vec<JobRef>,
     /// Can the body be called again?
     pub(super) again: bool,
 }
@@ -115,7 +117,7 @@ impl<T: Send + 'static> Job<T> {
             group: None,
             begin: Begin::Now,
             wrong: None,
-            known: Vec::new(),
+            named_jobs: Vec::new(),
             again,
         }
     }
@@ -162,9 +164,10 @@ impl Job<()> {
     }
     /// Of an array: each element waits until the element with the same index of that array, which
     /// has the same length, is done. It is skipped if that one does not end well.
-    pub fn after_each(mut self, other: impl Into<JobId>) -> Job<()> {
+    pub fn after_each(mut self, other: impl Into<JobRef>) -> Job<()> {
         let other = other.into();
-        self.array_mut(|array| array.each_of = Some(other));
+        self.array_mut(|array| array.each_of = Some(other.id));
+        self.named_jobs.push(other);
         self
     }
     fn array_mut(&mut self, change: impl FnOnce(&mut ArrayRequest)) {
@@ -241,19 +244,19 @@ impl<T> Job<T> {
     }
 
     /// Not before that job is done. If that one ends in another way, this one is skipped.
-    pub fn after(self, job: impl Into<Dependency>) -> Job<T> {
+    pub fn after(self, job: impl Into<JobRef>) -> Job<T> {
         self.depends(job, When::Done)
     }
     /// Not before that job has ended, in whatever way.
-    pub fn after_any(self, job: impl Into<Dependency>) -> Job<T> {
+    pub fn after_any(self, job: impl Into<JobRef>) -> Job<T> {
         self.depends(job, When::Ended)
     }
     /// Only if that job fails, or its time is over. It is skipped if that one ends in another way.
-    pub fn after_failed(self, job: impl Into<Dependency>) -> Job<T> {
+    pub fn after_failed(self, job: impl Into<JobRef>) -> Job<T> {
         self.depends(job, When::Failed)
     }
     /// Not before that job has begun.
-    pub fn after_started(self, job: impl Into<Dependency>) -> Job<T> {
+    pub fn after_started(self, job: impl Into<JobRef>) -> Job<T> {
         self.depends(job, When::Started)
     }
     /// One of the dependencies is enough. (Otherwise all have to be met.)
@@ -261,12 +264,10 @@ impl<T> Job<T> {
         self.request.any = true;
         self
     }
-    fn depends(mut self, job: impl Into<Dependency>, when: When) -> Job<T> {
-        let Dependency { id, body } = job.into();
-        let mut after = std::mem::take(&mut self.request.after).into_vec();
-        after.push(After { job: id, when });
-        self.request.after = after.into();
-        self.known.extend(body.map(|body| (id, body)));
+    fn depends(mut self, job: impl Into<JobRef>, when: When) -> Job<T> {
+        let job = job.into();
+        self.request.after.push(After { job: job.id, when });
+        self.named_jobs.push(job);
         self
     }
 
@@ -291,32 +292,43 @@ impl<T> fmt::Debug for Job<T> {
     }
 }
 
-/// Another job to wait for: a handle, or a number. Example: [`Job`].
+/// A job that is meant: a handle, or a number. A handle is known in its own queue only, and refused
+/// in others. Example: [`Job`].
 #[derive(Clone)]
-pub struct Dependency {
-    id: JobId,
-    body: Option<Arc<dyn Body>>,
+pub struct JobRef {
+    pub(super) id: JobId,
+    /// Of a handle: the number of its queue, and what the job runs.
+    handle: Option<(u64, Arc<dyn Body>)>,
 }
 
-impl fmt::Debug for Dependency {
+impl JobRef {
+    /// How the job has ended, if its handle says so.
+    pub(super) fn ended(&self) -> Option<(JobId, State)> {
+        Some((self.id, self.handle.as_ref()?.1.ended()?))
+    }
+    /// The number of that job in this queue.
+    pub(super) fn in_queue(&self, queue: u64) -> Result<JobId, Refused> {
+        match &self.handle {
+            Some((other, _)) if *other != queue => Err(Refused::OtherQueue(self.id)),
+            _ => Ok(self.id),
+        }
+    }
+}
+
+impl fmt::Debug for JobRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Dependency").field(&self.id).finish()
+        f.debug_tuple("JobRef").field(&self.id).finish()
     }
 }
 
-impl From<JobId> for Dependency {
-    fn from(id: JobId) -> Dependency {
-        Dependency { id, body: None }
+impl From<JobId> for JobRef {
+    fn from(id: JobId) -> JobRef {
+        JobRef { id, handle: None }
     }
 }
-impl<T> From<&JobHandle<T>> for Dependency {
-    fn from(handle: &JobHandle<T>) -> Dependency {
-        Dependency { id: handle.id(), body: Some(handle.body()) }
-    }
-}
-impl<T> From<&JobHandle<T>> for JobId {
-    fn from(handle: &JobHandle<T>) -> JobId {
-        handle.id()
+impl<T> From<&JobHandle<T>> for JobRef {
+    fn from(handle: &JobHandle<T>) -> JobRef {
+        JobRef { id: handle.id(), handle: Some((handle.queue_number(), handle.body())) }
     }
 }
 
@@ -363,7 +375,7 @@ pub(super) fn nanos(time: Duration) -> u64 {
 }
 
 /// What a run came to, of a body with one closure.
-pub(super) fn outcome<T>(run: Result<Result<T, Arc<str>>, unwind::Payload>) -> (Outcome, Result<T, Option<Arc<str>>>) {
+pub(crate) fn outcome<T>(run: Result<Result<T, Arc<str>>, unwind::Payload>) -> (Outcome, Result<T, Option<Arc<str>>>) {
     match run {
         Ok(Ok(value)) => (Outcome::Done, Ok(value)),
         Ok(Err(error)) => (Outcome::Failed, Err(Some(error))),
@@ -395,23 +407,23 @@ struct Again<F, T> {
 
 macro_rules! body_of_one {
     () => {
-        fn begin(&self, _: JobId, spawn: Spawn<'_>) -> Option<Canceller> {
-            self.cell.begin(spawn)
+        fn enter(&self, _: JobId) -> bool {
+            self.cell.with_run(Run::enter)
         }
-        fn end(&self, _: JobId) {
-            self.cell.end();
+        fn leave(&self, _: JobId) {
+            self.cell.with_run(Run::leave);
         }
-        fn stop(&self, _: JobId) -> Option<Canceller> {
-            self.cell.stop()
+        fn stop(&self, _: JobId) -> Option<ToTell> {
+            self.cell.with_run(Run::stop)
         }
-        fn task(&self, _: JobId) -> Option<TaskId> {
-            self.cell.task()
+        fn is_run_by(&self, _: JobId, task: UnderWay) -> bool {
+            self.cell.with_run(|run| run.is_run_by(task))
         }
-        fn note_end(&self, _: JobId, state: State) {
-            self.cell.note_end(state);
+        fn note_retry(&self, _: JobId) {
+            self.cell.note_retry();
         }
-        fn over(&self, _: JobId) {
-            self.cell.over();
+        fn note_end(&self, _: JobId, state: State, wake: &mut Vec<StoredWaker>) {
+            self.cell.note_end(state, wake);
         }
         fn ended(&self) -> Option<State> {
             self.cell.state()
@@ -423,14 +435,13 @@ pub(crate) use body_of_one;
 impl<F: FnOnce() -> Result<T, Arc<str>> + Send, T: Send> Body for Once<F, T> {
     body_of_one!();
     fn run(&self, _: Call) -> (Outcome, Option<Report>) {
-        self.cell.wait_for_begin();
         let f = self.f.lock().take();
         let (outcome, result) = match f {
             Some(f) => outcome(user_code::body(f)),
             None => (Outcome::Stopped, Err(None)),
         };
         let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
-        self.cell.put(result);
+        self.cell.leave_with(result);
         (outcome, report)
     }
 }
@@ -450,13 +461,15 @@ impl<F, T> Drop for Once<F, T> {
 impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Body for Again<F, T> {
     body_of_one!();
     fn run(&self, _: Call) -> (Outcome, Option<Report>) {
-        self.cell.wait_for_begin();
         let f = self.f.lock().take();
-        let Some(mut f) = f else { return (Outcome::Stopped, None) };
+        let Some(mut f) = f else {
+            self.cell.leave_with(Err(None));
+            return (Outcome::Stopped, None);
+        };
         let (outcome, result) = outcome(user_code::body(&mut f));
         *self.f.lock() = Some(f);
         let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
-        self.cell.put(result);
+        self.cell.leave_with(result);
         (outcome, report)
     }
 }

@@ -7,14 +7,18 @@ mod event;
 mod handle;
 mod job;
 mod queue;
+mod run;
+mod shared;
+mod timer;
 mod view;
+mod wakers;
 
-pub(crate) use cell::{Body, Call, Cell, Slot, Spawn};
+pub(crate) use cell::{Body, Call, Cell, Run, Slot};
 pub use error::JobError;
 pub use event::Event;
 pub use handle::JobHandle;
-pub(crate) use job::body_of_one;
-pub use job::{Bytes, Dependency, Job};
+pub use job::{Bytes, Job, JobRef};
+pub(crate) use job::{body_of_one, outcome};
 pub use queue::Queue;
 pub use view::JobInfo;
 
@@ -111,9 +115,12 @@ impl Local {
     }
     /// The priority of a job that could start grows by one for each such time that it waits. So
     /// every job starts some day: one of priority `p` no later than one of priority `q` that became
-    /// ready `q - p` such times after it. Without this, lower priorities may wait for ever.
+    /// ready `q - p` such times after it. Without this, lower priorities may wait for ever. (A step
+    /// of more than five days counts as five days.)
     pub fn ageing(mut self, step: Duration) -> Local {
-        self.rules.ageing = Some(nanos(step).max(1));
+        // (So that the priorities of all jobs, in such steps, are numbers that a machine has.)
+        const MOST: u64 = i64::MAX as u64 / 20_000;
+        self.rules.ageing = Some(nanos(step).clamp(1, MOST));
         self
     }
     /// How long a job may take to stop after its wall time, before it counts as overdue: 5 s if
@@ -134,9 +141,10 @@ impl Local {
         self.rules.unnamed = true;
         self
     }
-    /// Calls `f` for all that happens to jobs, on whatever thread that happens. It may do whatever
-    /// a task may do, but it holds that thread up; so send the event on. Its panic is reported, and
-    /// is none of the job's.
+    /// Calls `f` for all that happens to jobs, on whatever thread that happens: of a start in the
+    /// job's own task, before the job. It may do whatever a task may do, also wait for other jobs;
+    /// but it holds that task up, so send the event on. Its panic is reported, and is none of the
+    /// job's.
     pub fn on_event(mut self, f: impl Fn(&Event) + Send + Sync + 'static) -> Local {
         self.listeners.add(f);
         self

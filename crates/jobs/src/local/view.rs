@@ -1,5 +1,6 @@
 //! What is known of jobs, as data and as text: tables, graphs, charts.
 
+use super::job::JobRef;
 use super::queue::Queue;
 use crate::machine::{JobId, Row, State, Time, memory};
 use std::fmt::Write;
@@ -89,8 +90,8 @@ impl Queue {
         rows.into_iter().map(|row| JobInfo::of(row, now)).collect()
     }
     /// One of them; `None` if it is not known (any more).
-    pub fn job(&self, id: impl Into<JobId>) -> Option<JobInfo> {
-        let (row, now) = self.row(id.into());
+    pub fn job(&self, id: impl Into<JobRef>) -> Option<JobInfo> {
+        let (row, now) = self.row(self.own(id).ok()?);
         row.map(|row| JobInfo::of(row, now))
     }
 

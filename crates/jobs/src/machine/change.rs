@@ -5,19 +5,15 @@ use super::pick::counts;
 use super::spec::{Decision, Demand, JobId, Refused, State, Stop, Time};
 use super::table::{HELD, TIME};
 use super::{Machine, Resource};
-use std::sync::Arc;
 
 /// What is to be different about a job that has not begun.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    pub name: Option<Arc<str>>,
     pub priority: Option<i32>,
     /// Of these resources so much.
     pub demand: Vec<(Resource, u64)>,
-    pub group: Option<u32>,
     /// A wall time, or none.
     pub wall: Option<Option<Time>>,
-    pub begin: Option<Time>,
 }
 
 impl<P: Clone> Machine<P> {
@@ -74,40 +70,23 @@ impl<P: Clone> Machine<P> {
         change.demand.iter().for_each(|&(resource, amount)| demand.set(resource, amount));
         self.fits_at_all(&demand)?;
         key.demand = demand;
-        key.group = change.group.unwrap_or(key.group);
         key.wall = change.wall.unwrap_or(key.wall);
         let class = self.classes.of(key);
-        let now = self.now;
         let job = self.table.at(id.0);
         if job.waits == 0 {
             self.stale += 1;
         }
         job.class = class;
         job.priority = priority;
-        if let Some(name) = change.name {
-            job.rare_mut().name = Some(name);
-        }
-        if let Some(begin) = change.begin {
-            // (The timer of before counts no more.)
-            let had = job.waits & TIME != 0;
-            job.rare_mut().begin = begin;
-            job.waits &= !TIME;
-            self.armed -= usize::from(had);
-            if begin > now {
-                self.set_timer(id.0, begin);
-            }
-        }
         self.place(old);
-        if self.classes.leave(old) {
-            self.put(old, super::line::Placed::Nowhere);
-            self.classes.sweep();
-        }
+        self.leave_class(old);
         self.ready(id.0);
         self.look = true;
         Ok(())
     }
 
-    /// Ends a job that has not begun; asks one that runs to stop. Returns the state before.
+    /// Ends a job that has not begun; asks one that runs to stop. An array of which elements have
+    /// begun ends with the last of them. Returns the state before.
     pub(crate) fn cancel(&mut self, now: Time, id: JobId) -> Result<State, Refused> {
         self.now = self.now.max(now);
         let state = self.state(id)?;
@@ -115,13 +94,23 @@ impl<P: Clone> Machine<P> {
         if job.array != 0 && state == State::Pending && job.waits & super::table::DEPENDS != 0 {
             return Err(Refused::InArray(id));
         }
-        if job.elements().is_some() && state == State::Pending {
+        if state == State::Pending
+            && let Some(elements) = job.elements()
+        {
+            elements.closed = true;
+            job.rare_mut().stopping = Some(Stop::Cancelled);
+            let class = job.class;
+            self.stale += usize::from(job.waits == 0);
+            self.place(class);
+            self.look = true;
             let (from, to) = (id.0 + 1, id.0 + u64::from(self.arrays[&id.0]));
-            let elements: Vec<u64> = self.table.between(from, to).map(|element| element.0).collect();
-            self.finish(id.0, State::Cancelled);
-            for element in elements {
+            let has_begun = |job: &super::table::Record<P>| job.waits & super::table::DEPENDS == 0;
+            let begun = self.table.between(from, to).filter(|(_, job)| has_begun(job));
+            let begun: Vec<u64> = begun.map(|element| element.0).collect();
+            for element in begun {
                 self.cancel_one(element);
             }
+            self.settle_array(id.0);
         } else {
             self.cancel_one(id.0);
         }
@@ -150,12 +139,15 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// A running job waits for others of its queue: it gives its resources back.
-    pub(crate) fn suspend(&mut self, id: JobId) {
-        if self.table.get(id.0).is_some_and(|job| matches!(job.state, State::Running | State::Overdue)) {
+    /// A running job waits for others of its queue: it gives its resources back. False: it does not
+    /// run.
+    pub(crate) fn suspend(&mut self, id: JobId) -> bool {
+        let runs = self.table.get(id.0).is_some_and(|job| matches!(job.state, State::Running | State::Overdue));
+        if runs {
             self.give_back(id.0);
             self.table.at(id.0).state = State::Suspended;
         }
+        runs
     }
     /// The suspended job wants to go on: [`Decision::Resume`] says when. It comes before all jobs
     /// that have not begun. False: it has its resources.

@@ -51,61 +51,58 @@ impl<P: Clone> Machine<P> {
     /// A job ends for good; others that can never run because of that end with it.
     pub(super) fn finish(&mut self, id: u64, end: State) {
         // (No recursion: a chain of dependents may be as long as memory allows.)
-        let mut ending = VecDeque::from([(id, end)]);
-        while let Some((id, end)) = ending.pop_front() {
-            let now = self.now;
-            let job = self.table.at(id);
-            if job.state.is_final() {
-                continue;
-            }
-            if job.state == State::Pending && job.waits == 0 {
-                self.stale += 1;
-            }
-            let timer = job.waits & table::TIME != 0;
-            // (An element that had dependents, and never began.)
-            let never_began = job.array != 0 && job.state == State::Pending && job.waits & DEPENDS != 0;
-            job.state = end;
-            job.waits = 0;
-            job.ended = now;
-            let payload = job.payload.take();
-            let (array, class) = (job.array, job.class);
-            let was_array = job.elements().map(|elements| {
-                elements.closed = true;
-                std::mem::take(&mut elements.followers)
-            });
-            self.armed -= usize::from(timer);
-            if array == 0 {
-                self.alive -= 1;
-            }
-            self.out.push_back(Decision::Ended { id: JobId(id), state: end, payload });
-            self.place_if_first(class, id);
-            self.tell(id, end, &mut ending);
-            if array != 0 && !never_began {
-                self.element_ended(array, (id - array - 1) as u32, end == State::Done, &mut ending);
-            }
-            if let Some(followers) = was_array {
-                let last = id + u64::from(self.arrays[&id]);
-                let waits = |job: &Record<P>| job.state == State::Pending && job.waits & DEPENDS != 0;
-                let orphans = self.table.between(id + 1, last).filter(|(_, job)| waits(job));
-                ending.extend(orphans.map(|orphan| (orphan.0, State::Cancelled)));
-                for follower in followers {
-                    self.leader_ended(follower, &mut ending);
-                }
-            }
-            self.remember(id, end);
+        let mut ending = VecDeque::new();
+        let mut next = Some((id, end));
+        while let Some((id, end)) = next {
+            self.finish_one(id, end, &mut ending);
+            next = ending.pop_front();
         }
+    }
+    fn finish_one(&mut self, id: u64, end: State, ending: &mut VecDeque<(u64, State)>) {
+        let now = self.now;
+        // (It may be here twice, because of two others; and forgotten after the first time.)
+        let Some(job) = self.table.get_mut(id).filter(|job| !job.state.is_final()) else { return };
+        if job.state == State::Pending && job.waits == 0 {
+            self.stale += 1;
+        }
+        let timer = job.waits & table::TIME != 0;
+        // (An element that had dependents, and never began.)
+        let never_began = job.array != 0 && job.state == State::Pending && job.waits & DEPENDS != 0;
+        job.state = end;
+        job.waits = 0;
+        job.ended = now;
+        let payload = job.payload.take();
+        let (array, element, class) = (job.array, job.element(id), job.class);
+        let was_array = job.elements().map(|elements| {
+            elements.closed = true;
+            std::mem::take(&mut elements.followers)
+        });
+        self.armed -= usize::from(timer);
+        if array == 0 {
+            self.alive -= 1;
+        }
+        self.out.push_back(Decision::Ended { id: JobId(id), state: end, payload });
+        self.place_if_first(class, id);
+        self.tell(id, end, ending);
+        if let Some(element) = element.filter(|_| !never_began) {
+            self.element_ended(array, element, end == State::Done, ending);
+        }
+        if let Some(followers) = was_array {
+            let last = id + u64::from(self.arrays[&id]);
+            let waits = |job: &Record<P>| job.state == State::Pending && job.waits & DEPENDS != 0;
+            let orphans = self.table.between(id + 1, last).filter(|(_, job)| waits(job));
+            ending.extend(orphans.map(|orphan| (orphan.0, State::Cancelled)));
+            for follower in followers {
+                self.leader_ended(follower, ending);
+            }
+        }
+        self.remember(id, end);
     }
 
     /// (A class whose first job has left is put where its next one belongs; of others in the middle
     /// of a line nothing has to be known.)
     fn place_if_first(&mut self, class: u32, id: u64) {
-        use super::line::Placed;
-        let (Placed::Ready(rank) | Placed::Lacking(rank, _) | Placed::Hopeless(rank, _)) =
-            self.classes.get(class).placed
-        else {
-            return;
-        };
-        if rank.id == id {
+        if self.classes.get(class).placed.rank().is_some_and(|first| first.id == id) {
             self.place(class);
             self.look = true;
         }
@@ -210,10 +207,16 @@ impl<P: Clone> Machine<P> {
         if self.table.get(id).is_none() {
             self.make_element(id);
         }
-        let seq = self.table.at(array).seq;
+        // (The array may have been changed since the element has a record.)
+        let job = self.table.at(array);
+        let (class, priority, seq) = (job.class, job.priority, job.seq);
         let job = self.table.at(id);
-        job.waits = 0;
-        job.seq = seq;
+        (job.waits, job.priority, job.seq) = (0, priority, seq);
+        let old = std::mem::replace(&mut job.class, class);
+        if old != class {
+            self.classes.at(class).jobs += 1;
+            self.leave_class(old);
+        }
         if self.table.at(array).dependents != NONE {
             self.tell_dependents(array);
         }
@@ -239,6 +242,8 @@ impl<P: Clone> Machine<P> {
                 elements.ready.push_back(element);
             } else {
                 told.extend(elements.note_end(element, false).into_iter().map(|follower| (follower, false)));
+                // (It has a record if others depend on it: they hear of it now.)
+                ending.push_back((array + 1 + u64::from(element), State::Cancelled));
             }
             self.array_moved(array, ending);
         }
@@ -262,16 +267,18 @@ impl<P: Clone> Machine<P> {
 
     /// An element has ended, or may begin: perhaps the array is over, or goes on.
     fn array_moved(&mut self, array: u64, ending: &mut VecDeque<(u64, State)>) {
-        let job = self.table.at(array);
-        if job.state != State::Pending {
-            // cancelled, or closed: nothing more
-            return;
-        }
+        // (Or it has ended, and is perhaps forgotten.)
+        let Some(job) = self.table.get_mut(array).filter(|job| job.state == State::Pending) else { return };
         let Some(elements) = job.elements() else { return };
         let closes = elements.max_failures > 0 && elements.failed >= elements.max_failures && !elements.closed;
         elements.closed |= closes;
         if elements.alive == 0 && (elements.closed || elements.ended == elements.len) {
-            let end = if elements.failed == 0 { State::Done } else { State::Failed };
+            let (failed, open) = (elements.failed > 0, elements.ended < elements.len);
+            let end = match job.stopping() {
+                Some(_) if failed || open => State::Cancelled,
+                _ if failed => State::Failed,
+                _ => State::Done,
+            };
             ending.push_back((array, end));
         } else if closes {
             let class = job.class;
@@ -333,8 +340,12 @@ impl<P: Clone> Machine<P> {
         if job.rare().is_some_and(|rare| rare.elements.is_some()) {
             self.arrays.remove(&id);
         }
-        if self.classes.leave(job.class) {
-            self.put(job.class, super::line::Placed::Nowhere);
+        self.leave_class(job.class);
+    }
+    /// A record of this class is gone, or of another class now.
+    pub(super) fn leave_class(&mut self, class: u32) {
+        if self.classes.leave(class) {
+            self.put(class, super::line::Placed::Nowhere);
             self.classes.sweep();
         }
     }

@@ -19,6 +19,7 @@ use super::table::Table;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 /// A job in a line: its place among equal ones, and its number.
@@ -68,6 +69,16 @@ pub(super) enum Placed {
     Hopeless(Rank, super::spec::Resource),
 }
 
+impl Placed {
+    /// That of its first job.
+    pub(super) fn rank(self) -> Option<Rank> {
+        match self {
+            Placed::Nowhere => None,
+            Placed::Ready(rank) | Placed::Lacking(rank, _) | Placed::Hopeless(rank, _) => Some(rank),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Class {
     pub key: ClassKey,
@@ -107,8 +118,9 @@ impl Class {
         }
     }
 
-    /// Puts a job into its line: mostly at the end; one that had a place before goes there.
-    pub(super) fn push(&mut self, priority: i32, entry: Entry, ageing: Option<Time>) {
+    /// Puts a job into its line: mostly at the end; one that had a place before goes there. Returns
+    /// its rank.
+    pub(super) fn push(&mut self, priority: i32, entry: Entry, ageing: Option<Time>) -> Rank {
         let at = match self.places.binary_search_by_key(&priority, |place| place.0) {
             Ok(at) => self.places[at].1,
             Err(at) => {
@@ -133,6 +145,7 @@ impl Class {
             line.listed = Some(rank);
             self.heads.push(Reverse((rank, at)));
         }
+        rank
     }
 
     /// The first job of the class.
@@ -202,7 +215,7 @@ impl Class {
 fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> bool {
     table.get(id).is_some_and(|job| {
         let array_goes_on =
-            || job.rare().and_then(|rare| rare.elements.as_ref()).is_none_or(super::table::Elements::can_begin);
+            || job.rare().and_then(|rare| rare.elements.as_deref()).is_none_or(super::table::Elements::can_begin);
         job.seq == seq
             && job.priority == priority
             && job.class == class
@@ -210,6 +223,47 @@ fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> b
             && job.state == State::Pending
             && array_goes_on()
     })
+}
+
+/// Classes, by their ranks. The first one stands apart: mostly it is the one that moves, and stays
+/// the first.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    first: Option<Standee>,
+    /// All behind the first.
+    rest: BTreeSet<Standee>,
+}
+
+type Standee = (Rank, u32);
+
+impl Standing {
+    #[inline]
+    pub(super) fn first(&self) -> Option<&Standee> {
+        self.first.as_ref()
+    }
+    pub(super) fn after(&self, seen: Standee) -> Option<&Standee> {
+        self.first().filter(|first| **first > seen).or_else(|| self.rest.range((Excluded(seen), Unbounded)).next())
+    }
+    pub(super) fn insert(&mut self, new: Standee) {
+        match self.first.filter(|first| *first < new) {
+            Some(_) => _ = self.rest.insert(new),
+            None => self.rest.extend(self.first.replace(new)),
+        }
+    }
+    pub(super) fn remove(&mut self, old: Standee) {
+        match self.first {
+            Some(first) if first == old => self.first = self.rest.pop_first(),
+            _ => _ = self.rest.remove(&old),
+        }
+    }
+    pub(super) fn replace(&mut self, old: Standee, new: Standee) {
+        if self.first == Some(old) && self.rest.first().is_none_or(|second| new < *second) {
+            self.first = Some(new);
+        } else {
+            self.remove(old);
+            self.insert(new);
+        }
+    }
 }
 
 /// Jobs with a limit of their own, and by turns with other groups.
@@ -222,13 +276,13 @@ pub(super) struct Group {
     /// The machine's count of starts when one of its jobs started last.
     pub served: u64,
     /// Classes that may fit, and those that do not.
-    pub ready: BTreeSet<(Rank, u32)>,
-    pub lacking: BTreeSet<(Rank, u32)>,
+    pub ready: Standing,
+    pub lacking: Standing,
 }
 
 impl Group {
     pub(super) fn new(name: Arc<str>, limit: u64) -> Group {
-        Group { name, limit, running: 0, served: 0, ready: BTreeSet::new(), lacking: BTreeSet::new() }
+        Group { name, limit, running: 0, served: 0, ready: Standing::default(), lacking: Standing::default() }
     }
 }
 

@@ -167,9 +167,12 @@ impl<P: Clone> Machine<P> {
     pub(crate) fn next_decision(&mut self) -> Option<Decision<P>> {
         self.out.pop_front()
     }
-    /// The next time at which something happens by itself. (Perhaps nothing does, after all.)
+    /// The next time at which something happens by itself.
     #[inline]
-    pub(crate) fn next_time(&self) -> Option<Time> {
+    pub(crate) fn next_time(&mut self) -> Option<Time> {
+        while self.timers.peek().is_some_and(|timer| !pick::counts(&self.table, timer.0)) {
+            self.timers.pop();
+        }
         let wall = self.ends.first().map(|end| end.0);
         let timer = self.timers.peek().map(|timer| timer.0.0);
         match (wall, timer) {
@@ -213,15 +216,20 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// Has this running job been told to stop?
-    pub(crate) fn is_stopping(&self, id: JobId) -> bool {
-        self.table.get(id.0).is_some_and(|job| job.stopping().is_some())
+    /// What was submitted with a job that has not ended.
+    pub(crate) fn payload(&self, id: JobId) -> Option<&P> {
+        self.table.get(id.0)?.payload.as_ref()
+    }
+    /// What a job asks for.
+    pub(crate) fn demand(&self, id: JobId) -> Option<&Demand> {
+        Some(&self.classes.get(self.table.get(id.0)?.class).key.demand)
     }
 
-    /// What is to be known of a job beside its state, before its end is said.
-    pub(crate) fn report(&mut self, id: JobId, report: Report) {
-        if let Some(job) = self.table.get_mut(id.0) {
-            job.rare_mut().report = Some(report);
+    /// What is to be known of an attempt beside how it ended, before that is said.
+    pub(crate) fn report(&mut self, id: JobId, report: Option<Report>) {
+        let Some(job) = self.table.get_mut(id.0) else { return };
+        if job.rare.is_some() || report.is_some() {
+            job.rare_mut().report = report;
         }
     }
 
@@ -295,7 +303,7 @@ impl<P: Clone> Machine<P> {
             submitted: job.submitted,
             started: job.started,
             ended: job.ended,
-            after: rare.map_or(Vec::new(), |rare| rare.after.to_vec()),
+            after: rare.map_or(Vec::new(), |rare| rare.after.clone()),
             array: (job.array != 0).then_some(JobId(job.array)),
             elements: rare.and_then(|rare| rare.elements.as_ref()).map(|elements| (elements.ended, elements.len)),
             group: self.groups[class.group as usize].name.clone(),

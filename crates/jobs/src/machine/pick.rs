@@ -19,7 +19,6 @@ use super::Machine;
 use super::line::{Placed, Rank};
 use super::spec::{Decision, JobId, State, Time};
 use super::table::TIME;
-use std::ops::Bound::{Excluded, Unbounded};
 
 /// The job for which resources are kept.
 #[derive(Debug)]
@@ -68,7 +67,8 @@ impl<P: Clone> Machine<P> {
                 continue;
             };
             let group = &self.groups[self.classes.get(class).key.group as usize];
-            if self.lacks(class).is_some() || group.running >= group.limit || self.running >= self.rules.at_once {
+            let is_full = group.running >= group.limit || self.running >= self.rules.at_once;
+            if is_full || !self.has_room_again(class) {
                 return; // nothing starts before it
             }
             self.resuming.pop_front();
@@ -151,8 +151,7 @@ impl<P: Clone> Machine<P> {
         }
         let ready = match seen {
             None => group.ready.first(),
-            Some(_) if group.ready.len() == 1 => None,
-            Some(seen) => group.ready.range((Excluded((seen.rank, seen.class)), Unbounded)).next(),
+            Some(seen) => group.ready.after((seen.rank, seen.class)),
         };
         let lacking = if no_head { group.lacking.first() } else { None };
         let look = |&(rank, class): &(Rank, u32), lacks| Look { group: at, class, rank, lacks };
@@ -244,20 +243,19 @@ impl<P: Clone> Machine<P> {
         let number = self.reservation.number;
         let job = self.table.at(id);
         let goes_on = if let Some(elements) = job.elements() {
-            let taken = elements.take().expect("an array in a line has elements that can begin");
+            element = Some(elements.take().expect("an array in a line has elements that can begin"));
             elements.alive += 1;
-            let goes_on = elements.can_begin();
-            element = Some(taken);
-            id = self.begin_element(rank.id, taken);
-            goes_on
+            elements.can_begin()
         } else {
-            if job.array != 0 {
-                element = Some((id - job.array - 1) as u32);
-            }
             false
         };
+        // (Before anything takes a place in this class, which may be before this one's.)
         if !goes_on {
             self.classes.at(class).take_first(self.rules.ageing);
+        }
+        match element {
+            Some(element) => id = self.begin_element(rank.id, element),
+            None => element = self.table.at(id).element(id),
         }
         self.place(class);
         self.hold_resources(class);
@@ -277,14 +275,14 @@ impl<P: Clone> Machine<P> {
         job.passed = if passes { number } else { 0 };
         job.until = wall.map_or(0, |wall| now.saturating_add(wall));
         let until = job.until;
-        let (attempt, again) = match job.rare.as_deref_mut() {
+        let attempt = match job.rare.as_deref_mut() {
             Some(rare) => {
                 rare.attempts += 1;
-                (rare.attempts, rare.attempts <= rare.retry.times)
+                rare.attempts
             }
-            None => (1, false),
+            None => 1,
         };
-        let payload = if again { job.payload.clone() } else { job.payload.take() };
+        let payload = job.payload.clone();
         let has_dependents = job.dependents != super::table::NONE;
         if until > 0 {
             self.ends.insert((until, id));
@@ -295,6 +293,13 @@ impl<P: Clone> Machine<P> {
         if has_dependents {
             self.tell_dependents(id);
         }
+    }
+
+    /// May a suspended job of this class go on? One that wants more than there is, since the
+    /// capacity shrank, takes all that there is: it runs, and nothing else would start before it.
+    fn has_room_again(&self, class: u32) -> bool {
+        let wants = |part: &(super::Resource, u64)| part.1.min(self.capacity[part.0 as usize]);
+        self.classes.get(class).key.demand.parts().iter().all(|part| wants(part) <= self.free(part.0))
     }
 
     /// A job of this class runs from now on.
@@ -332,9 +337,13 @@ impl<P: Clone> Machine<P> {
         let job = self.table.at(id);
         job.seq = seq;
         let (class, priority) = (job.class, job.priority);
-        self.classes.at(class).push(priority, (seq, id), self.rules.ageing);
-        self.place(class);
-        self.look = true;
+        let own = self.classes.at(class);
+        let rank = own.push(priority, (seq, id), self.rules.ageing);
+        // (Behind the first of its class nothing changes.)
+        if own.placed.rank().is_none_or(|first| rank < first) {
+            self.place(class);
+            self.look = true;
+        }
     }
 
     /// Puts a class where its first job belongs.
@@ -356,11 +365,15 @@ impl<P: Clone> Machine<P> {
         }
         let from = std::mem::replace(&mut own.placed, to);
         let group = &mut self.groups[own.key.group as usize];
+        if let (Placed::Ready(before), Placed::Ready(now)) = (from, to) {
+            group.ready.replace((before, class), (now, class));
+            return;
+        }
         match from {
             Placed::Nowhere => {}
-            Placed::Ready(rank) => _ = group.ready.remove(&(rank, class)),
+            Placed::Ready(rank) => group.ready.remove((rank, class)),
             Placed::Lacking(rank, resource) => {
-                group.lacking.remove(&(rank, class));
+                group.lacking.remove((rank, class));
                 self.lacking[resource as usize].remove(&(own.key.demand.of(resource), class));
             }
             Placed::Hopeless(_, resource) => {
@@ -369,7 +382,7 @@ impl<P: Clone> Machine<P> {
         }
         match to {
             Placed::Nowhere => {}
-            Placed::Ready(rank) => _ = group.ready.insert((rank, class)),
+            Placed::Ready(rank) => group.ready.insert((rank, class)),
             Placed::Lacking(rank, resource) => {
                 group.lacking.insert((rank, class));
                 self.lacking[resource as usize].insert((own.key.demand.of(resource), class));

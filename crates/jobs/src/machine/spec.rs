@@ -57,16 +57,24 @@ impl Default for Parts {
 impl Demand {
     /// Adds to what is asked.
     pub(crate) fn set(&mut self, resource: Resource, amount: u64) {
-        let mut parts: Vec<_> = self.parts().iter().copied().filter(|part| part.0 != resource).collect();
-        if amount > 0 {
-            parts.push((resource, amount));
+        let others = self.parts().iter().copied().filter(|part| part.0 != resource);
+        let mut few = [(0, 0); 2];
+        let mut many = Vec::new();
+        let mut len = 0;
+        for part in others.chain((amount > 0).then_some((resource, amount))) {
+            match few.get_mut(len) {
+                Some(place) => *place = part,
+                None => many.push(part),
+            }
+            len += 1;
         }
-        parts.sort_unstable();
-        self.0 = match *parts {
-            [] => Parts::default(),
-            [one] => Parts::Few([one, (0, 0)], 1),
-            [one, two] => Parts::Few([one, two], 2),
-            _ => Parts::Many(parts.into()),
+        few[..len.min(2)].sort_unstable();
+        self.0 = if many.is_empty() {
+            Parts::Few(few, len as u8)
+        } else {
+            many.extend(few);
+            many.sort_unstable();
+            Parts::Many(many.into())
         };
     }
     /// Only processors, in units.
@@ -154,7 +162,7 @@ pub(crate) struct Request {
     pub wall: Option<Time>,
     /// Not before that.
     pub begin: Time,
-    pub after: Box<[After]>,
+    pub after: Vec<After>,
     /// One dependency is enough.
     pub any: bool,
     pub held: bool,
@@ -294,6 +302,8 @@ pub enum Refused {
     NoGroup(Arc<str>),
     /// There is no job with this number.
     Unknown(JobId),
+    /// What was given is a handle of another queue, in which the job has this number.
+    OtherQueue(JobId),
     /// This job has ended, and is no more in the history.
     Forgotten(JobId),
     /// The priority is not one of -9999 to 9999.
@@ -308,11 +318,9 @@ pub enum Refused {
     InArray(JobId),
     /// What can only be done to a job that has not begun; with its state.
     Begun(JobId, State),
-    /// What can only be done to a job that has ended; with its state.
-    NotEnded(JobId, State),
     /// A pattern, a time zone or a time that says nothing; with the reason.
     Time(Arc<str>),
-    /// The queue is closed.
+    /// The queue is closed, or its runtime has ended.
     Closed,
 }
 
@@ -328,6 +336,7 @@ impl fmt::Display for Refused {
             Refused::NoResource(name) => write!(f, "the queue has no resource {name}: name it when the queue is made"),
             Refused::NoGroup(name) => write!(f, "the queue has no group {name}: name it when the queue is made"),
             Refused::Unknown(id) => write!(f, "there is no job {id} in this queue"),
+            Refused::OtherQueue(id) => write!(f, "the handle is of job {id} of another queue: give it to that one"),
             Refused::Forgotten(id) => {
                 write!(f, "job {id} has ended and is not in the history any more: keep its handle, or give it a name")
             }
@@ -339,9 +348,8 @@ impl fmt::Display for Refused {
             }
             Refused::InArray(id) => write!(f, "job {id} is an element that has not begun: do that to its array"),
             Refused::Begun(id, state) => write!(f, "job {id} has begun, it is {state}"),
-            Refused::NotEnded(id, state) => write!(f, "job {id} has not ended, it is {state}"),
             Refused::Time(why) => write!(f, "no time: {why}"),
-            Refused::Closed => write!(f, "the queue is closed"),
+            Refused::Closed => write!(f, "the queue is closed, or its runtime has ended"),
         }
     }
 }

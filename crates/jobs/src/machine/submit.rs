@@ -1,7 +1,7 @@
 //! What is accepted, and what is refused with the limit named.
 
 use super::line::ClassKey;
-use super::spec::{ArrayRequest, CPU, Demand, JobId, MEMORY, Refused, Request, State, WHOLE, verdict};
+use super::spec::{After, ArrayRequest, CPU, Demand, JobId, MEMORY, Refused, Request, State, WHOLE, verdict};
 use super::table::{DEPENDS, Edge, Elements, HELD, NONE, Rare, Record};
 use super::{Machine, Resource, Time};
 
@@ -63,7 +63,7 @@ impl<P: Clone> Machine<P> {
         let rare = if is_plain {
             None
         } else {
-            let elements = array.map(|array| self.elements(id, array));
+            let elements = array.map(|array| Box::new(self.elements(id, array)));
             Some(Box::new(Rare {
                 name,
                 retry,
@@ -120,27 +120,28 @@ impl<P: Clone> Machine<P> {
     /// Notes the open dependencies. Returns the one because of which the job never runs.
     fn depend(&mut self, id: u64, known: Known<'_>) -> Option<JobId> {
         let rare = self.table.at(id).rare_mut();
-        let (after, any) = (rare.after.clone(), rare.any);
-        let verdicts: Vec<_> = after
-            .iter()
-            .map(|after| match self.state_of(after.job, known) {
-                Ok(state) => verdict(after.when, self.shown(after.job, state)),
-                Err(_) => Some(false),
-            })
-            .collect();
-        if any && verdicts.contains(&Some(true)) || after.is_empty() {
+        let (after, any) = (std::mem::take(&mut rare.after), rare.any);
+        let never = self.depend_on(id, &after, any, known);
+        self.table.at(id).rare_mut().after = after;
+        never
+    }
+    fn depend_on(&mut self, id: u64, after: &[After], any: bool, known: Known<'_>) -> Option<JobId> {
+        let (mut is_met, mut open, mut never) = (after.is_empty(), 0, None);
+        for after in after {
+            match self.verdict_of(*after, known) {
+                Some(true) => is_met |= any,
+                Some(false) => never = never.or(Some(after.job)),
+                None => open += 1,
+            }
+        }
+        if is_met {
             return None;
         }
-        let impossible = after.iter().zip(&verdicts).find(|(_, verdict)| **verdict == Some(false));
-        if let Some((by, _)) = impossible
-            && (!any || verdicts.iter().all(|verdict| *verdict == Some(false)))
-        {
-            return Some(by.job);
+        if never.is_some() && (!any || open == 0) {
+            return never;
         }
-        let mut open = 0;
-        for (after, verdict) in after.iter().zip(&verdicts) {
-            if verdict.is_none() {
-                open += 1;
+        for after in after {
+            if self.verdict_of(*after, known).is_none() {
                 let on = after.job.0;
                 if self.table.get(on).is_none() {
                     self.make_element(on);
@@ -155,6 +156,13 @@ impl<P: Clone> Machine<P> {
             job.waits |= DEPENDS;
         }
         None
+    }
+    /// Of a dependency of a job that is submitted.
+    fn verdict_of(&self, after: After, known: Known<'_>) -> Option<bool> {
+        match self.state_of(after.job, known) {
+            Ok(state) => verdict(after.when, self.shown(after.job, state)),
+            Err(_) => Some(false),
+        }
     }
 
     fn elements(&mut self, id: u64, request: ArrayRequest) -> Elements {

@@ -52,10 +52,10 @@ pub(super) struct Rare {
     pub begin: Time,
     pub retry: Retry,
     pub attempts: u32,
-    pub after: Box<[After]>,
+    pub after: Vec<After>,
     pub any: bool,
     pub stopping: Option<Stop>,
-    pub elements: Option<Elements>,
+    pub elements: Option<Box<Elements>>,
     pub report: Option<Report>,
 }
 
@@ -137,7 +137,11 @@ impl<P> Record<P> {
         self.rare.get_or_insert_default()
     }
     pub(super) fn elements(&mut self) -> Option<&mut Elements> {
-        self.rare.as_deref_mut()?.elements.as_mut()
+        self.rare.as_deref_mut()?.elements.as_deref_mut()
+    }
+    /// Of an element: its index.
+    pub(super) fn element(&self, id: u64) -> Option<u32> {
+        (self.array != 0).then(|| (id - self.array - 1) as u32)
     }
     pub(super) fn stopping(&self) -> Option<Stop> {
         self.rare.as_deref()?.stopping

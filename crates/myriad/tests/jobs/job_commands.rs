@@ -1,9 +1,11 @@
 //! Jobs from commands: output, verdicts, limits, process groups.
 
 use super::job_engine::until;
-use crate::common::each;
+use crate::common::{Mode, case, each};
 use myriad::jobs::{CommandSpec, Job, JobError, Local, State};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 fn shell(script: &str) -> CommandSpec {
@@ -94,6 +96,99 @@ fn limits_are_named() {
             assert_eq!(retried.wait(), State::Failed);
             q.wait_all();
             assert_eq!((q.cpus().0, q.memory().0), (0.0, 0));
+        });
+    });
+}
+
+/// More than the limit is a failure also if the program has ended before anybody looked.
+#[test]
+fn output_over_the_limit_is_never_cut_silently() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().start();
+            for stream in ["", " >&2"] {
+                let writes = shell(&format!("printf 12345678901{stream}")).output_limit(10);
+                let why = q.submit(Job::command(writes)).unwrap().join().unwrap_err().to_string();
+                let name = if stream.is_empty() { "output" } else { "error" };
+                assert!(why.contains(&format!("{name} 11 B of 10 B")), "{why}");
+            }
+            let exactly = q.submit(Job::command(shell("printf 1234567890").output_limit(10))).unwrap();
+            assert_eq!(exactly.join().unwrap().stdout, b"1234567890");
+        });
+    });
+}
+
+/// A command that has ended holds no files, also while its handle is kept.
+#[test]
+fn a_finished_command_holds_no_files() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+            let q = Local::new().cpus(4).start();
+            let before = open();
+            let ended: Vec<_> = (0..200).map(|_| q.submit(Job::command(["true"])).unwrap()).collect();
+            ended.iter().for_each(|job| assert_eq!(job.wait(), State::Done));
+            // (Other tests of this process have some, too.)
+            assert!(open() < before + 150, "{} files before, {} now", before, open());
+        });
+    });
+}
+
+/// A command that is cancelled while it waits for a thread never runs, and has ended.
+#[test]
+fn cancelled_before_a_thread_is_there() {
+    const THREADS: usize = 512;
+    case(
+        Mode::Fibers,
+        1,
+        |b| b,
+        |rt| {
+            rt.run(|| {
+                let begun = Arc::new(AtomicUsize::new(0));
+                let (open, gate) = mpsc::channel::<()>();
+                let gate = Arc::new(Mutex::new(gate));
+                let held: Vec<_> = (0..THREADS)
+                    .map(|_| {
+                        let (begun, gate) = (begun.clone(), gate.clone());
+                        myriad::spawn(move || {
+                            myriad::blocking(|| {
+                                begun.fetch_add(1, Relaxed);
+                                _ = gate.lock().unwrap().recv();
+                            });
+                        })
+                    })
+                    .collect();
+                until(|| begun.load(Relaxed) == THREADS);
+                let q = Local::new().start();
+                let job = q.submit(Job::command(["true"]).retries(1)).unwrap();
+                // (The only worker comes back to this task when the job's task waits.)
+                myriad::yield_now();
+                assert_eq!(job.state(), State::Running);
+                job.cancel();
+                drop(open);
+                assert_eq!(job.wait(), State::Cancelled);
+                held.into_iter().for_each(|task| task.join().unwrap());
+                assert_eq!(q.cpus().0, 0.0);
+            });
+        },
+    );
+}
+
+/// What a command may take is what was asked last.
+#[test]
+fn needs_that_are_changed_are_the_limits() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().memory("1 GB").start();
+            let less = q.submit(Job::command(["sleep", "3600"]).held()).unwrap();
+            q.set_needs(&less, 1, 8 << 10).unwrap();
+            less.release().unwrap();
+            let why = less.join().unwrap_err().to_string();
+            assert!(why.contains("killed: memory") && why.contains("of 8.0 KB"), "{why}");
+            let more = q.submit(Job::command(["sleep", "0.25"]).memory("8 KB").held()).unwrap();
+            q.set_needs(&more, 1, 1 << 29).unwrap();
+            more.release().unwrap();
+            more.join().unwrap();
         });
     });
 }

@@ -97,3 +97,51 @@ fn r18_why() {
         });
     });
 }
+
+/// A handle is of its own queue: another one does not take the handle for a number of its own.
+#[test]
+fn a_handle_of_another_queue_is_refused() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let (q, other) = (Local::new().start(), Local::new().start());
+            let own = q.submit(Job::new(|| ()).held()).unwrap();
+            let list = other.submit(Job::array(2, |_| ()).held()).unwrap();
+            assert_eq!(own.id(), list.id(), "the same number");
+            let refused = Err(Refused::OtherQueue(list.id()));
+            assert_eq!(q.submit(Job::new(|| ()).after(&list)).map(|_| ()), refused);
+            assert_eq!(q.submit(Job::array(2, |_| ()).after_each(&list)).map(|_| ()), refused);
+            assert_eq!(q.cancel(&list).map(|_| ()), refused);
+            assert_eq!(q.release(&list).map(|_| ()), refused);
+            assert_eq!(q.hold(&list), refused);
+            assert_eq!((q.set_priority(&list, 1), q.state(&list).map(|_| ())), (refused.clone(), refused));
+            assert!(q.job(&list).is_none() && q.job(list.id()).is_some());
+            assert_eq!((own.state(), list.state()), (State::Pending, State::Pending));
+            own.cancel();
+            list.cancel();
+        });
+    });
+}
+
+/// 2: with the longest step of ageing the priorities decide, as without ageing.
+#[test]
+fn r02_the_longest_step_of_ageing() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let order = Arc::new(myriad::sync::Mutex::new(Vec::new()));
+            let q = Local::new().cpus(1).ageing(std::time::Duration::MAX).start();
+            let gate = q.submit(Job::new(|| ()).priority(9999).held()).unwrap();
+            let all: Vec<_> = [-9999, -1, 0, 1, 2, 9999]
+                .into_iter()
+                .map(|priority| {
+                    let order = order.clone();
+                    let job = Job::new(move || order.lock().unwrap().push(priority));
+                    q.submit(job.priority(priority).after(&gate)).unwrap()
+                })
+                .collect();
+            gate.release().unwrap();
+            q.wait_all();
+            assert!(all.iter().all(|job| job.state() == State::Done));
+            assert_eq!(*order.lock().unwrap(), [9999, 2, 1, 0, -1, -9999]);
+        });
+    });
+}

@@ -3,13 +3,14 @@
 
 use super::{Dice, array, cpus, decisions, done, machine, named, starts, state, submit};
 use crate::machine::{
-    After, Decision, Demand, JobId, Machine, Outcome, Request, Retry, Rules, State, Time, WHOLE, Waiting, When,
+    After, CPU, Change, Decision, Demand, JobId, Machine, Outcome, Report, Request, Retry, Rules, State, Time, WHOLE,
+    Waiting, When,
 };
 
 const SECOND: Time = 1_000_000_000;
 
-fn after(job: JobId, when: When) -> Box<[After]> {
-    Box::new([After { job, when }])
+fn after(job: JobId, when: When) -> Vec<After> {
+    vec![After { job, when }]
 }
 
 /// 1: a job of all processors behind a stream of small ones starts when the running ones have
@@ -212,6 +213,132 @@ fn r13_a_huge_array() {
     m.cancel(0, id).unwrap();
     let stops = decisions(&mut m, 0).iter().filter(|one| matches!(one, Decision::Stop { .. })).count();
     assert_eq!(stops, 7);
+}
+
+/// 13: a job that waits for the begin of an array, and asks for the same as its elements, is not
+/// lost when the last of them begins.
+#[test]
+fn r13_a_dependent_that_asks_for_the_same_as_the_array() {
+    let mut m = machine(1, 0, Rules::default());
+    let list = submit(&mut m, 0, Request { array: array(1, 1), ..cpus(1) });
+    let waits = submit(&mut m, 0, Request { after: after(list, When::Started), priority: 5, ..cpus(1) });
+    let element = JobId(list.0 + 1);
+    assert_eq!(starts(&mut m, 0), [element]);
+    done(&mut m, 1, element);
+    assert_eq!(starts(&mut m, 1), [waits]);
+}
+
+/// 13: an element on which a job depends has a record before it begins; it begins as the array asks
+/// by then.
+#[test]
+fn r13_an_array_is_changed_while_jobs_depend_on_an_element() {
+    let mut m = machine(4, 0, Rules::default());
+    let list = submit(&mut m, 0, Request { array: array(2, 2), held: true, ..cpus(2) });
+    let (first, second) = (JobId(list.0 + 1), JobId(list.0 + 2));
+    let waits = submit(&mut m, 0, Request { after: after(second, When::Done), ..cpus(4) });
+    m.change(0, list, Change { demand: vec![(CPU, WHOLE)], ..Change::default() }).unwrap();
+    m.release(0, list).unwrap();
+    assert_eq!(starts(&mut m, 0), [first, second]);
+    assert_eq!(m.used(CPU), 2 * WHOLE);
+    done(&mut m, 1, second);
+    done(&mut m, 1, first);
+    assert_eq!(m.used(CPU), 0);
+    assert_eq!(starts(&mut m, 1), [waits]);
+}
+
+/// 8, 13: a cancelled array has ended when its elements have; if all of them end well, it is done.
+#[test]
+fn r08_a_cancelled_array_ends_with_its_elements() {
+    for (outcome, end) in [(Outcome::Stopped, State::Cancelled), (Outcome::Done, State::Done)] {
+        let mut m = machine(2, 0, Rules { unnamed: true, ..Rules::default() });
+        let list = submit(&mut m, 0, Request { array: array(2, 2), ..cpus(1) });
+        let elements = [JobId(list.0 + 1), JobId(list.0 + 2)];
+        assert_eq!(starts(&mut m, 0), elements);
+        m.cancel(0, list).unwrap();
+        m.cancel(0, list).unwrap();
+        let stops = decisions(&mut m, 0);
+        assert!(matches!(stops[..], [Decision::Stop { .. }, Decision::Stop { .. }]), "{stops:?}");
+        m.ended(1, elements[0], outcome);
+        decisions(&mut m, 1);
+        assert_eq!((state(&m, list).is_final(), m.alive()), (false, 1));
+        m.ended(2, elements[1], outcome);
+        decisions(&mut m, 2);
+        assert_eq!((state(&m, list), m.alive()), (end, 0));
+    }
+    // Of one that is closed no more elements begin, also if one of them pauses before another
+    // attempt.
+    let mut m = machine(1, 0, Rules::default());
+    let retry = Retry { times: 1, first: 10, most: 10 };
+    let list = submit(&mut m, 0, Request { array: array(2, 1), retry, ..cpus(1) });
+    let pauses = starts(&mut m, 0)[0];
+    m.ended(0, pauses, Outcome::Failed);
+    decisions(&mut m, 0);
+    m.cancel(1, list).unwrap();
+    assert_eq!((starts(&mut m, 20), state(&m, list), m.next_time()), (vec![], State::Cancelled, None));
+}
+
+/// 5, 17: a job that two others skip at a time is forgotten after the first, if nothing is kept.
+#[test]
+fn r05_skipped_twice_and_forgotten() {
+    let mut m = machine(1, 0, Rules { kept: 0, ..Rules::default() });
+    let first = submit(&mut m, 0, cpus(1));
+    let on = |m: &mut Machine<u32>, after| submit(m, 0, Request { after, ..cpus(1) });
+    let [one, other] = [0; 2].map(|_| on(&mut m, after(first, When::Done)));
+    let both = on(&mut m, [one, other].map(|job| After { job, when: When::Done }).to_vec());
+    assert_eq!(starts(&mut m, 0), [first]);
+    m.ended(1, first, Outcome::Failed);
+    let ends: Vec<_> = decisions(&mut m, 1);
+    assert_eq!(ends.len(), 4, "{ends:?}");
+    assert_eq!((m.alive(), m.rows().count()), (0, 0), "job {both} and the others");
+}
+
+/// 7: a suspended job that wants more than there is by now goes on when all of that is free.
+#[test]
+fn r07_a_suspended_job_goes_on_after_the_capacity_shrank() {
+    let mut m = machine(4, 0, Rules::default());
+    let wide = submit(&mut m, 0, cpus(4));
+    let inner = submit(&mut m, 0, cpus(2));
+    let last = submit(&mut m, 0, cpus(2));
+    assert_eq!(starts(&mut m, 0), [wide]);
+    m.suspend(wide);
+    assert_eq!(starts(&mut m, 0), [inner, last]);
+    m.set_capacity(CPU, 2 * WHOLE);
+    done(&mut m, 1, inner);
+    assert!(m.resume(wide));
+    assert_eq!(decisions(&mut m, 1).len(), 1, "the other one runs still");
+    done(&mut m, 2, last);
+    let next = submit(&mut m, 2, cpus(1));
+    assert!(decisions(&mut m, 2).contains(&Decision::Resume { id: wide }));
+    done(&mut m, 3, wide);
+    assert_eq!(starts(&mut m, 3), [next]);
+}
+
+/// 12: the timer of a job that was cancelled is none: a queue without jobs waits for no time.
+#[test]
+fn r12_no_time_is_left_of_a_cancelled_job() {
+    let mut m = machine(1, 0, Rules::default());
+    let late = submit(&mut m, 0, Request { begin: 3600 * SECOND, ..cpus(1) });
+    decisions(&mut m, 0);
+    assert_eq!(m.next_time(), Some(3600 * SECOND));
+    m.cancel(0, late).unwrap();
+    decisions(&mut m, 0);
+    assert_eq!(m.next_time(), None);
+}
+
+/// 10: what is said of an attempt is not said of the next one.
+#[test]
+fn r10_a_report_is_of_one_attempt() {
+    let mut m = machine(1, 0, Rules::default());
+    let id = submit(&mut m, 0, named("again", Request { retry: Retry { times: 1, first: 0, most: 0 }, ..cpus(1) }));
+    starts(&mut m, 0);
+    m.report(id, Some(Report { text: Some("no".into()), ..Report::default() }));
+    m.ended(0, id, Outcome::Failed);
+    assert_eq!(m.one(id).unwrap().report.text.as_deref(), Some("no"));
+    assert_eq!(starts(&mut m, 1), [id]);
+    m.report(id, None);
+    done(&mut m, 1, id);
+    let row = m.one(id).unwrap();
+    assert_eq!((row.state, row.report.text), (State::Done, None));
 }
 
 /// 14: groups of 4 and 4 under 6 in all: each has three while both have jobs; one alone has four.

@@ -24,6 +24,8 @@ struct ModelJob {
     array: Option<(usize, u32)>,
     /// Of an element: it has begun.
     begun: bool,
+    /// Of an element: others have depended on it before it began.
+    has_record: bool,
     /// Of an array: no more begin.
     closed: bool,
     /// Of an element: its partner in another array is done.
@@ -129,6 +131,7 @@ impl Model {
             passed: false,
             array,
             begun: false,
+            has_record: false,
             closed: false,
             is_free: true,
             queue: Vec::new(),
@@ -154,7 +157,9 @@ impl Model {
         }
         if !is_any {
             let open = request.after.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-            self.at(id).open = open.map(|(after, _)| *after).collect();
+            let open: Vec<_> = open.map(|(after, _)| *after).collect();
+            open.iter().for_each(|after| self.at(after.job.0 as usize).has_record = true);
+            self.at(id).open = open;
         }
         if let Some(other) = request.array.and_then(|array| array.each_of) {
             for index in 0..request.array.map_or(0, |array| array.len) {
@@ -330,7 +335,14 @@ impl Model {
         while let Some(&id) = self.resuming.first() {
             if self.state(id) == State::Suspended {
                 let request = self.at(id).request.clone();
-                if !self.fits(&request.demand) || self.full(request.group) || self.running(None) >= self.rules.at_once {
+                // (More than there is: then all that there is.)
+                let mut demand = request.demand.clone();
+                request
+                    .demand
+                    .parts()
+                    .iter()
+                    .for_each(|part| demand.set(part.0, part.1.min(self.capacity[part.0 as usize])));
+                if !self.fits(&demand) || self.full(request.group) || self.running(None) >= self.rules.at_once {
                     return;
                 }
                 self.at(id).state = State::Running;
@@ -420,8 +432,7 @@ impl Model {
         (job.held, job.waits_until, job.passed) = (false, None, false);
         job.open.clear();
         let array = job.array;
-        let known = self.is_known(id);
-        if known {
+        if self.is_known(id) || self.at(id).has_record {
             self.out.push(Decision::Ended { id: JobId(id as u64), state: end, payload: None });
         }
         self.tell(id, end);
@@ -436,11 +447,7 @@ impl Model {
             self.array_moved(array);
         } else if self.is_array(&self.jobs[id - 1]) {
             let len = self.at(id).request.array.unwrap().len as usize;
-            for element in id + 1..=id + len {
-                if !self.at(element).begun {
-                    self.at(element).state = State::Cancelled;
-                }
-            }
+            (id + 1..=id + len).for_each(|element| self.never_begins(element));
             for follower in self.followers(id) {
                 for index in 0..len {
                     let own = follower + 1 + index;
@@ -467,11 +474,23 @@ impl Model {
             self.at(array).queue.push(index);
             self.ready(array);
         } else {
-            self.at(own).state = State::Cancelled;
+            self.never_begins(own);
             for follower in self.followers(array) {
                 self.partner_ended(follower, index, false);
             }
             self.array_moved(array);
+        }
+    }
+
+    /// This element does not begin any more. One on which others depend has an end of its own.
+    fn never_begins(&mut self, element: usize) {
+        let job = self.at(element);
+        if job.begun || job.state.is_final() {
+            return;
+        }
+        match job.has_record {
+            true => self.ending.push((element, State::Cancelled)),
+            false => job.state = State::Cancelled,
         }
     }
 
@@ -488,7 +507,13 @@ impl Model {
             self.at(id).closed = true;
         }
         if !alive && (self.at(id).closed || ended == array.len as usize) {
-            self.finish(id, if failed == 0 { State::Done } else { State::Failed });
+            let is_done = failed == 0 && ended == array.len as usize;
+            let end = match self.at(id).stopping {
+                Some(_) if !is_done => State::Cancelled,
+                _ if failed == 0 => State::Done,
+                _ => State::Failed,
+            };
+            self.finish(id, end);
         } else {
             self.ready(id);
         }
@@ -543,9 +568,14 @@ impl Model {
         self.now = self.now.max(now);
         if self.is_array(&self.jobs[id - 1]) && !self.state(id).is_final() {
             let len = self.at(id).request.array.unwrap().len as usize;
-            let begun: Vec<_> = (id + 1..=id + len).filter(|at| self.at(*at).begun).collect();
-            self.finish(id, State::Cancelled);
-            begun.into_iter().for_each(|element| self.cancel_one(element));
+            self.at(id).closed = true;
+            self.at(id).stopping = Some(Stop::Cancelled);
+            (id + 1..=id + len)
+                .filter(|at| self.at(*at).begun)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|element| self.cancel_one(element));
+            self.array_moved(id);
         } else {
             self.cancel_one(id);
         }
