@@ -27,6 +27,6 @@ mod machine;
 mod series;
 
 pub use command::{CommandOutput, CommandSpec};
-pub use local::{Bytes, Event, Job, JobError, JobHandle, JobInfo, JobRef, Local, Queue};
+pub use local::{Bytes, Event, Job, JobError, JobHandle, JobInfo, JobRef, Local, Progress, Queue};
 pub use machine::{JobId, Refused, State, Waiting, When};
 pub use series::{Missed, Overlap, Schedule, Series};

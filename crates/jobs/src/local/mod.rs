@@ -2,10 +2,12 @@
 
 mod array;
 mod cell;
+mod chart;
 mod error;
 mod event;
 mod handle;
 mod job;
+mod progress;
 mod queue;
 mod run;
 mod shared;
@@ -19,6 +21,7 @@ pub use event::Event;
 pub use handle::JobHandle;
 pub use job::{Bytes, Job, JobRef};
 pub(crate) use job::{body_of_one, outcome};
+pub use progress::Progress;
 pub use queue::Queue;
 pub use view::JobInfo;
 

@@ -1,5 +1,6 @@
-//! What is known of jobs, as data and as text: tables, graphs, charts.
+//! What is known of jobs, as data and as text: tables and graphs. (Charts: `chart`.)
 
+use super::chart::{has_begun, ran};
 use super::job::JobRef;
 use super::queue::Queue;
 use crate::machine::{JobId, Row, State, Time, memory};
@@ -40,19 +41,6 @@ pub struct JobInfo {
     pub peak_memory: u64,
     /// Of a command: the processor time that it took.
     pub cpu_time: Duration,
-}
-
-fn has_begun(row: &Row) -> bool {
-    row.started > 0
-}
-
-/// From its begin to its end, or to now.
-fn ran(row: &Row, now: Time) -> Time {
-    match (has_begun(row), row.state) {
-        (false, _) | (_, State::Pending) => 0,
-        (true, state) if state.is_final() => row.ended.saturating_sub(row.started),
-        (true, _) => now.saturating_sub(row.started),
-    }
 }
 
 impl JobInfo {
@@ -148,34 +136,9 @@ impl Queue {
         }
         text + "}\n"
     }
-
-    /// When the last runs of jobs were, as a chart of so many columns: one line for each that has
-    /// begun.
-    pub fn gantt(&self, columns: usize) -> String {
-        let (rows, now) = self.rows();
-        let rows: Vec<&Row> = rows.iter().filter(|row| has_begun(row)).collect();
-        let Some(first) = rows.iter().map(|row| row.started).min() else { return String::new() };
-        let last = rows.iter().map(|row| row.started + ran(row, now)).max().unwrap_or(first).max(first + 1);
-        let column = |at: Time| ((at - first) as u128 * columns as u128 / (last - first) as u128) as usize;
-        let mut text = String::new();
-        for row in rows {
-            let from = column(row.started).min(columns.saturating_sub(1));
-            let to = column(row.started + ran(row, now)).clamp(from + 1, columns.max(1));
-            let name = row.name.as_deref().unwrap_or("-");
-            _ = writeln!(
-                text,
-                "{:>5} |{}{}{}| {name}",
-                row.id.as_u64(),
-                " ".repeat(from),
-                "#".repeat(to - from),
-                " ".repeat(columns - to.min(columns))
-            );
-        }
-        text
-    }
 }
 
 /// "0.42 s".
-fn seconds(time: Duration) -> String {
+pub(super) fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }

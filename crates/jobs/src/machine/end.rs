@@ -5,6 +5,17 @@ use super::table::{DEPENDS, NONE, Rare, Record};
 use super::{Machine, table};
 use std::collections::VecDeque;
 
+/// Where a final state stands in what is kept by state.
+fn place_of(end: State) -> usize {
+    match end {
+        State::Failed => 1,
+        State::TimedOut => 2,
+        State::Cancelled => 3,
+        State::Skipped(_) => 4,
+        _ => 0,
+    }
+}
+
 impl<P: Clone> Machine<P> {
     /// The run of a job has ended so.
     pub(crate) fn ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
@@ -80,6 +91,7 @@ impl<P: Clone> Machine<P> {
         self.armed -= usize::from(timer);
         if array == 0 {
             self.alive -= 1;
+            self.ended[place_of(end)] += 1;
         }
         self.out.push_back(Decision::Ended { id: JobId(id), state: end, payload });
         self.place_if_first(class, id);
@@ -299,13 +311,7 @@ impl<P: Clone> Machine<P> {
     // History.
 
     fn remember(&mut self, id: u64, end: State) {
-        let at = match end {
-            State::Failed => 1,
-            State::TimedOut => 2,
-            State::Cancelled => 3,
-            State::Skipped(_) => 4,
-            _ => 0,
-        };
+        let at = place_of(end);
         let job = self.table.at(id);
         let is_kept = match end {
             State::Done => self.rules.unnamed || job.array == 0 && job.rare().is_some_and(|rare| rare.name.is_some()),

@@ -95,6 +95,8 @@ pub(crate) struct Machine<P> {
     starts: u64,
     /// Not ended.
     alive: u64,
+    /// How many have ended: done, failed, timed out, cancelled, skipped. (No elements of arrays.)
+    ended: [u64; 5],
     /// The last place that was given: places grow, and are about the time.
     seq: u64,
     /// Running jobs by the end of their wall time.
@@ -136,6 +138,7 @@ impl<P: Clone> Machine<P> {
             running: 0,
             starts: 0,
             alive: 0,
+            ended: [0; 5],
             seq: 0,
             ends: BTreeSet::new(),
             timers: BinaryHeap::new(),
@@ -187,6 +190,10 @@ impl<P: Clone> Machine<P> {
     }
     pub(crate) fn running(&self) -> u64 {
         self.running
+    }
+    /// How many have ended: done, failed, timed out, cancelled, skipped.
+    pub(crate) fn ended_by_state(&self) -> [u64; 5] {
+        self.ended
     }
     pub(crate) fn used(&self, resource: Resource) -> u64 {
         self.used[resource as usize]
