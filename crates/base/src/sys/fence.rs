@@ -16,12 +16,12 @@
 //! sides are `fence(SeqCst)`: the same protocols at some 6 ns for each light fence. Decided once,
 //! before the first worker starts.
 //!
-//! **In a loom model** there are two meanings, and each model that meets a fence runs under both.
-//! `PerOwner` is the text above: a word per owner, `light` an AcqRel read-modify-write of one's own
-//! word, `heavy` one of each word. `SeqCst` makes both a full fence, as without membarrier. (Loom
-//! does not look for other orders of fences; a relaxed read-modify-write of one word before each
-//! makes it.) Loom's SeqCst fence is too strong a model of `light`, as it also orders light with
-//! light, so only `PerOwner` counts as proof.
+//! **In a loom model** there are two meanings. `PerOwner` is the text above: a word per owner,
+//! `light` an AcqRel read-modify-write of one's own word, `heavy` one of each word. `SeqCst` makes
+//! both a full fence, as without membarrier. (Loom does not look for other orders of fences; a
+//! relaxed read-modify-write of one word before each makes it.) Loom's SeqCst fence is too strong
+//! a model of `light`, as it also orders light with light, so only `PerOwner` counts as proof;
+//! models run under `SeqCst` in the thorough run alone.
 
 #[cfg(not(loom))]
 pub use real::*;

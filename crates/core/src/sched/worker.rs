@@ -143,6 +143,8 @@ pub(crate) struct Worker {
     /// The last tick in which it took an injected task because it was asked to, and how many such
     /// ticks came one after the other.
     pub requested: Cell<(u32, u32)>,
+    /// Of the ticks that were asked for and found nothing injected, the last one was passed over.
+    pub skipped_last: Cell<bool>,
     /// When the turns began that the next tick measures, in ticks of the processor's clock.
     pub window_began: Cell<u64>,
     /// Whose turn it was, where there are priorities.
@@ -362,6 +364,7 @@ impl Worker {
             run_next: dispatch::RunNext::default(),
             fairness_step: Cell::new(0),
             requested: Cell::new((0, 0)),
+            skipped_last: Cell::new(false),
             window_began: Cell::new(0),
             priority_state: PriorityState::default(),
             force_at: Cell::new(0),

@@ -1,10 +1,11 @@
 //! The harness of the loom models: scripts, how they are explored, and what they share.
 //!
 //! A *script* is a closed program of two or three threads over the engine's own code, with the
-//! invariants of a protocol as assertions. It is explored under both meanings of the asymmetric
-//! fences (`sys::fence`); only `PerOwner` is proof. A *mutant* is one ordering weakened, one fence
-//! left out or one rule dropped, planted by name (`sys::mutant`) in the code under test or in the
-//! script itself. Each script names the mutants that it has to catch.
+//! invariants of a protocol as assertions. It is explored under the meaning of the asymmetric
+//! fences that is proof, `PerOwner` (`sys::fence`); in the thorough run under `SeqCst` as well. A
+//! *mutant* is one ordering weakened, one fence left out or one rule dropped, planted by name
+//! (`sys::mutant`) in the code under test or in the script itself. Each script names the mutants
+//! that it has to catch.
 //!
 //! ```text
 //! deque, sleep, ...   every script of one protocol, without mutants                   scripts/loom.sh

@@ -196,7 +196,10 @@ impl Pool {
             }
             return NextTask::Task(task);
         }
-        if tick.is_multiple_of(2) { NextTask::Skip } else { NextTask::Default }
+        // (Interactive tasks ask for each tick, and leave turns to what is ready by themselves.)
+        let skips = !self.workers.has_interactive() && !w.skipped_last.get();
+        w.skipped_last.set(skips);
+        if skips { NextTask::Skip } else { NextTask::Default }
     }
 
     /// Queues a task that only this worker, which is no spare, may begin.
