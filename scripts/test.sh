@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ $# -eq 0 ]; then
-    # With the features that others' crates need.
+    # With the features that crates of others need; and to the end, also after a failure.
     # `files.sh` says it too.
-    set -- --workspace --features myriad-rt/rand_core
+    set -- --workspace --features myriad-rt/rand_core --no-fail-fast
 fi
 exec cargo test "$@"
