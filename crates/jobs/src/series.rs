@@ -375,6 +375,50 @@ mod test {
         assert_eq!(until.0, [at("2026-05-01T11:00"), at("2026-05-01T12:00")]);
     }
 
+    /// 11: what comes while the run before has not ended: nothing, one that waits, or both.
+    #[test]
+    fn r11_overlap() {
+        for (overlap, runs) in [(Overlap::Skip, 1), (Overlap::Queue, 2), (Overlap::Parallel, 2)] {
+            let queue = Local::new().cpus(4).start();
+            let schedule = Schedule::new("* * * * * *", "UTC").unwrap().overlap(overlap);
+            let shared = Arc::new(Runs { state: Mutex::default() });
+            let mut runner = Runner::new(queue.clone(), schedule, || Job::new(|| ()).held(), shared.clone());
+            assert!(runner.come() && runner.come());
+            let all = queue.jobs();
+            assert_eq!((all.len() as u64, shared.state.lock().skipped), (runs, 2 - runs), "{overlap:?}");
+            let second = &all[all.len() - 1];
+            let waits = second.after.len();
+            assert_eq!(waits, usize::from(overlap == Overlap::Queue), "{overlap:?}");
+            queue.cancel_all();
+            queue.wait_all();
+            assert!(runner.come(), "the series goes on after a run that was cancelled");
+            assert_eq!(shared.state.lock().runs, runs + 1);
+            queue.cancel_all();
+        }
+    }
+
+    /// 11: the first run that does not end well is the last, if that is asked for; so is the last
+    /// of a number of runs.
+    #[test]
+    fn r11_ends_of_a_series() {
+        let queue = Local::new().start();
+        let series = |schedule: Schedule| {
+            let shared = Arc::new(Runs { state: Mutex::default() });
+            Runner::new(queue.clone(), schedule, || Job::fallible(|| Err::<(), _>("no")), shared)
+        };
+        let often = || Schedule::new("* * * * * *", "UTC").unwrap();
+        let mut fails = series(often().until_failure());
+        assert!(fails.come());
+        queue.wait_all();
+        assert!(!fails.come());
+        assert_eq!(fails.shared.state.lock().runs, 1);
+        let mut two = series(often().runs(2));
+        assert!(two.come());
+        queue.wait_all();
+        assert!(!two.come(), "it was the last");
+        assert_eq!(two.shared.state.lock().runs, 2);
+    }
+
     /// 11: of runs that are under way together each failure counts, once.
     #[test]
     fn r11_failures_of_runs_side_by_side() {

@@ -5,22 +5,38 @@
 //! no thread reads, nothing waits for a grandchild that keeps the output open, and the end of a job
 //! is the end of the program. One thread of the pool for blocking calls watches each program: it
 //! waits for the end of the process (a pidfd where the system has one), and looks at the limits
-//! every tenth of a second.
+//! every tenth of a second, and more often at first and while the program writes much.
+//!
+//! ```text
+//! limits.rs   what a program may take: limits of the system, and those that are looked at
+//! output.rs   where its output goes
+//! process.rs  signals, the end, what processes use
+//! watch.rs    from the start of a program to its end
+//! ```
 //!
 //! **Rejected.** The crate process-wrap: std's `Command` makes process groups itself. process-wrap
 //! takes the process's status without its resource usage, which is where the peak of memory and the
-//! processor time come from.
+//! processor time come from. Limits of the system for memory: there is one for the address space
+//! only, which many programs reserve and do not use; so it is one that is asked for by its name,
+//! and memory is looked at.
 
+mod limits;
+mod output;
+mod process;
 mod watch;
 
 use crate::local::{Body, Call, Cell, Job, Run, Slot, body_of_one, outcome};
-use crate::machine::{JobId, MEMORY, Outcome, Report, State};
+use crate::machine::{JobId, MEMORY, Outcome, Report, Request, State};
+use limits::Limits;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::blocking;
 use myriad_core::cancel;
 use myriad_core::engine::running::{ToTell, UnderWay};
 use myriad_core::engine::user_code::{self, StoredWaker};
+use output::Target;
+use process::Processes;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +48,8 @@ pub struct CommandOutput {
     pub stdout: Vec<u8>,
     /// What it wrote to its standard error, up to the limit.
     pub stderr: Vec<u8>,
-    /// The most memory that one of its processes had, in bytes.
+    /// The most memory that was seen, in bytes: of its processes together if the job asks for
+    /// memory, else of one of them. 0: it ended before anybody looked.
     pub peak_memory: u64,
     /// The processor time that it took.
     pub cpu_time: Duration,
@@ -47,21 +64,45 @@ pub struct CommandOutput {
 /// let mut sort = Command::new("sort");
 /// sort.arg("/dev/null");
 /// let sort = CommandSpec::new(sort).grace(Duration::from_secs(1)).output_limit(1 << 20);
-/// let done = Local::new().start().submit(Job::command(sort))?.join()?;
+/// let q = Local::new().start();
+/// let done = q.submit(Job::command(sort))?.join()?;
 /// assert!(done.stdout.is_empty());
+///
+/// // Limits, and a file for the output.
+/// let log = std::env::temp_dir().join("sort.log");
+/// let sort = CommandSpec::from(["echo", "sorted"])
+///     .cpu_time(Duration::from_secs(60))
+///     .file_size(1 << 20)
+///     .address_space(1 << 32)
+///     .stdout_file(&log)
+///     .stderr_file(&log)
+///     .append();
+/// q.submit(Job::command(sort).memory("1 MB"))?.join()?;
+/// assert!(std::fs::read_to_string(&log)?.ends_with("sorted\n"));
+/// # std::fs::remove_file(log)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct CommandSpec {
     command: Command,
     grace: Duration,
-    output: u64,
+    limits: Limits,
+    outputs: Outputs,
+}
+
+/// Where the outputs of a program go.
+#[derive(Debug, Default)]
+struct Outputs {
+    out: Target,
+    err: Target,
+    append: bool,
 }
 
 impl CommandSpec {
     /// From std's command, whose standard input, output and error are replaced.
     pub fn new(command: Command) -> CommandSpec {
-        CommandSpec { command, grace: Duration::from_secs(5), output: 16 << 20 }
+        let limits = Limits { output: 16 << 20, ..Limits::default() };
+        CommandSpec { command, grace: Duration::from_secs(5), limits, outputs: Outputs::default() }
     }
     /// How long the program may take to end after it was told to (`SIGTERM`), before it is killed
     /// (`SIGKILL`), with its whole process group: 5 s if nothing is said.
@@ -70,9 +111,46 @@ impl CommandSpec {
         self
     }
     /// How many bytes it may write to its output and error each: 16 MB if nothing is said. A
-    /// program that writes more is killed.
+    /// program that writes more is killed. (What goes to files of its own does not count:
+    /// [`file_size`](Self::file_size).)
     pub fn output_limit(mut self, bytes: u64) -> CommandSpec {
-        self.output = bytes;
+        self.limits.output = bytes;
+        self
+    }
+    /// The processor time that all its processes together may take. They are killed if they take
+    /// more, and the failure says so. (Each process has whole seconds of that as a limit of the
+    /// system, so it ends also if nobody looks.)
+    pub fn cpu_time(mut self, time: Duration) -> CommandSpec {
+        self.limits.cpu = Some(time);
+        self
+    }
+    /// How long each file may become that it writes, in bytes: a limit of the system. A program
+    /// that goes on is killed, and the failure says so; one that ignores the signal sees an error.
+    pub fn file_size(mut self, bytes: u64) -> CommandSpec {
+        self.limits.file = bytes;
+        self
+    }
+    /// How much address space each of its processes may have, in bytes: a limit of the system. A
+    /// program sees this as a lack of memory. Many reserve much more than they use; what a job may
+    /// *use* is said by [`Job::memory`].
+    pub fn address_space(mut self, bytes: u64) -> CommandSpec {
+        self.limits.address_space = bytes;
+        self
+    }
+    /// Its standard output goes to this file, and not to the result. The file is made, and emptied,
+    /// when the program starts.
+    pub fn stdout_file(mut self, path: impl Into<PathBuf>) -> CommandSpec {
+        self.outputs.out = Target::File(path.into());
+        self
+    }
+    /// Its standard error goes to this file, which may be that of its output.
+    pub fn stderr_file(mut self, path: impl Into<PathBuf>) -> CommandSpec {
+        self.outputs.err = Target::File(path.into());
+        self
+    }
+    /// Its files are not emptied when it starts: what it writes comes after what is there.
+    pub fn append(mut self) -> CommandSpec {
+        self.outputs.append = true;
         self
     }
 }
@@ -109,9 +187,9 @@ impl Job<CommandOutput> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn command(command: impl Into<CommandSpec>) -> Job<CommandOutput> {
-        let spec = command.into();
-        let body = Program { spec: Mutex::new(Some(spec)), memory: Mutex::new(0), cell: Cell::new() };
-        Job::from_body(body, true)
+        let mut spec = command.into();
+        spec.limits.set(&mut spec.command);
+        Job::from_body(Program::new(spec), true)
     }
 }
 
@@ -120,11 +198,29 @@ struct Program {
     spec: Mutex<Option<CommandSpec>>,
     /// The limit of memory, or 0.
     memory: Mutex<u64>,
+    kept: Mutex<Option<Request>>,
+    /// Its processes, while it runs.
+    group: Processes,
     cell: Cell<CommandOutput>,
+}
+
+impl Program {
+    fn new(spec: CommandSpec) -> Program {
+        Program {
+            spec: Mutex::new(Some(spec)),
+            memory: Mutex::new(0),
+            kept: Mutex::new(None),
+            group: Processes::default(),
+            cell: Cell::new(),
+        }
+    }
 }
 
 impl Body for Program {
     body_of_one!();
+    fn pause(&self, pause: bool) -> bool {
+        self.group.signal(if pause { libc::SIGSTOP } else { libc::SIGCONT })
+    }
     fn limit(&self, demand: &crate::machine::Demand) {
         *self.memory.lock() = demand.of(MEMORY);
     }
@@ -134,13 +230,18 @@ impl Body for Program {
             return (Outcome::Stopped, None);
         };
         let memory = *self.memory.lock();
+        let CommandSpec { command, grace, limits, outputs } = &mut spec;
         // The watcher looks itself at whether the task is cancelled: a cancellation that unwound
         // it would leave the program behind.
-        let limits = watch::Limits { memory, output: spec.output, grace: spec.grace };
-        let is_cancelled = || cancel::is_cancelled();
+        let rules = watch::Watched {
+            limits: Limits { memory, ..*limits },
+            outputs,
+            grace: *grace,
+            group: &self.group,
+            is_cancelled: &cancel::is_cancelled,
+        };
         // (It unwinds if the task is cancelled before there is a thread for it.)
-        let (how, ended) =
-            outcome(user_code::body(|| Ok(blocking(|| watch::run(&mut spec.command, &limits, &is_cancelled)))));
+        let (how, ended) = outcome(user_code::body(|| Ok(blocking(|| watch::run(command, &rules)))));
         *self.spec.lock() = Some(spec);
         let watch::Ended { output, outcome, verdict } = match ended {
             Ok(ended) => ended,
@@ -162,5 +263,12 @@ impl Body for Program {
 impl Slot<CommandOutput> for Program {
     fn cell(&self) -> &Cell<CommandOutput> {
         &self.cell
+    }
+    fn keep(&self, request: &Request) {
+        *self.kept.lock() = Some(request.clone());
+    }
+    fn renew(&self) -> Option<(Arc<dyn Slot<CommandOutput>>, Request)> {
+        let spec = self.spec.lock().take()?;
+        Some((Arc::new(Program::new(spec)), self.kept.lock().clone()?))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::error::JobError;
 use super::wakers::{Place, Wakers};
-use crate::machine::{Demand, JobId, Outcome, Report, State};
+use crate::machine::{Demand, JobId, Outcome, Report, Request, State};
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::running::{ToTell, UnderWay};
 use myriad_core::engine::unwind;
@@ -35,8 +35,14 @@ pub(crate) trait Body: Send + Sync {
     fn stop(&self, id: JobId) -> Option<ToTell>;
     /// Does the calling task run the job? Under the queue's lock.
     fn is_run_by(&self, id: JobId, task: UnderWay) -> bool;
+    /// The job's number. Under the queue's lock, before anything else that happens to the job.
+    fn note_submitted(&self, _: JobId) {}
     /// What the job asks for by now; it has not begun. Under the queue's lock.
     fn limit(&self, _: &Demand) {}
+    /// Stops the processes of a program, or lets them go on. False: there are none.
+    fn pause(&self, _: bool) -> bool {
+        false
+    }
     /// Another attempt follows, which is not stopped yet. Under the queue's lock: so a stop meets
     /// the run that it was meant for.
     fn note_retry(&self, id: JobId);
@@ -45,11 +51,22 @@ pub(crate) trait Body: Send + Sync {
     fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>);
     /// How the job has ended; `None` if it has not.
     fn ended(&self) -> Option<State>;
+    /// Of an array that was submitted: how many elements it has.
+    fn elements(&self) -> u32 {
+        0
+    }
 }
 
 /// A body whose handle gets a `T`.
 pub(crate) trait Slot<T>: Body {
     fn cell(&self) -> &Cell<T>;
+    /// What was asked for, if the body can be called again. Under the queue's lock.
+    fn keep(&self, _: &Request) {}
+    /// Of a job that has ended: a body that calls the same, and what was asked for. `None` if it
+    /// can be called once.
+    fn renew(&self) -> Option<(Arc<dyn Slot<T>>, Request)> {
+        None
+    }
 }
 
 /// The run of a job.
@@ -87,62 +104,56 @@ pub(crate) struct Cell<T>(Mutex<Inside<T>>);
 #[derive(Debug)]
 struct Inside<T> {
     run: Run,
-    result: Option<T>,
-    failure: Option<Arc<str>>,
+    left: Left<T>,
     state: Option<State>,
-    /// The number of the job, once it has one.
-    id: Option<JobId>,
-    wakers: Wakers,
+    /// Few jobs have a waiter: the others need no room for one.
+    wakers: Option<Box<Wakers>>,
+}
+
+/// What the last run has left.
+#[derive(Debug)]
+enum Left<T> {
+    Nothing,
+    Value(T),
+    Failure(Arc<str>),
 }
 
 impl<T> Cell<T> {
     pub(crate) fn new() -> Cell<T> {
-        Cell(Mutex::new(Inside {
-            run: Run::default(),
-            result: None,
-            failure: None,
-            state: None,
-            id: None,
-            wakers: Wakers::default(),
-        }))
+        Cell(Mutex::new(Inside { run: Run::default(), left: Left::Nothing, state: None, wakers: None }))
     }
     pub(crate) fn with_run<R>(&self, f: impl FnOnce(&mut Run) -> R) -> R {
         f(&mut self.0.lock().run)
     }
     /// The run leaves with this result, or because it failed for this reason.
     pub(crate) fn leave_with(&self, result: Result<T, Option<Arc<str>>>) {
-        let mut inside = self.0.lock();
-        let (value, failure) = match result {
-            Ok(value) => (Some(value), None),
-            Err(failure) => (None, failure),
+        let left = match result {
+            Ok(value) => Left::Value(value),
+            Err(Some(reason)) => Left::Failure(reason),
+            Err(None) => Left::Nothing,
         };
+        let mut inside = self.0.lock();
         inside.run.leave();
-        inside.failure = failure;
-        let old = std::mem::replace(&mut inside.result, value);
+        let old = std::mem::replace(&mut inside.left, left);
         drop(inside);
-        if old.is_some() {
-            unwind::drop_quietly(old);
-        }
+        old.discard();
     }
-    /// Another attempt follows: of this one nothing is left.
+    /// Another attempt follows: of this one nothing is left. (It has failed, so there is no value.)
     pub(crate) fn note_retry(&self) {
         let mut inside = self.0.lock();
-        (inside.run.stop, inside.failure) = (false, None);
+        (inside.run.stop, inside.left) = (false, Left::Nothing);
     }
-    /// A result beside that of the run.
+    /// A failure beside what the run leaves.
     pub(crate) fn fail(&self, reason: Arc<str>) {
-        self.0.lock().failure = Some(reason);
-    }
-    pub(crate) fn set_id(&self, id: JobId) {
-        self.0.lock().id = Some(id);
-    }
-    pub(crate) fn is_of(&self, id: JobId) -> bool {
-        self.0.lock().id == Some(id)
+        let old = std::mem::replace(&mut self.0.lock().left, Left::Failure(reason));
+        old.discard();
     }
     pub(crate) fn note_end(&self, state: State, wake: &mut Vec<StoredWaker>) {
         let mut inside = self.0.lock();
         inside.state = Some(state);
-        wake.extend(inside.wakers.take());
+        if let Some(mut wakers) = inside.wakers.take() {
+            wake.extend(wakers.take());
+        }
     }
     pub(crate) fn state(&self) -> Option<State> {
         self.0.lock().state
@@ -158,7 +169,7 @@ impl<T> Cell<T> {
             if let Some(state) = inside.state {
                 return Poll::Ready(state);
             }
-            if inside.wakers.has(*place, cx.waker()) {
+            if inside.wakers.as_ref().is_some_and(|wakers| wakers.has(*place, cx.waker())) {
                 return Poll::Pending;
             }
         }
@@ -166,7 +177,7 @@ impl<T> Cell<T> {
         let waker = StoredWaker::clone_of(cx.waker());
         let mut inside = self.0.lock();
         let (old, poll) = match inside.state {
-            None => (inside.wakers.put(place, waker), Poll::Pending),
+            None => (inside.wakers.get_or_insert_default().put(place, waker), Poll::Pending),
             Some(state) => (Some(waker), Poll::Ready(state)),
         };
         drop(inside);
@@ -175,13 +186,25 @@ impl<T> Cell<T> {
     }
     /// What came out of a job that has ended so.
     pub(crate) fn take(&self, id: JobId, state: State) -> Result<T, JobError> {
-        let mut inside = self.0.lock();
-        match state {
-            State::Done => inside.result.take().ok_or(JobError::Lost(id)),
-            State::Failed => Err(JobError::Failed(id, inside.failure.take().unwrap_or_else(|| "no reason".into()))),
-            State::TimedOut => Err(JobError::TimedOut(id, inside.failure.take())),
-            State::Skipped(by) => Err(JobError::Skipped(id, by)),
+        let left = std::mem::replace(&mut self.0.lock().left, Left::Nothing);
+        match (state, left) {
+            (State::Done, Left::Value(value)) => Ok(value),
+            (State::Done, _) => Err(JobError::Lost(id)),
+            (State::Failed, Left::Failure(reason)) => Err(JobError::Failed(id, reason)),
+            (State::Failed, _) => Err(JobError::Failed(id, "no reason".into())),
+            (State::TimedOut, Left::Failure(reason)) => Err(JobError::TimedOut(id, Some(reason))),
+            (State::TimedOut, _) => Err(JobError::TimedOut(id, None)),
+            (State::Skipped(by), _) => Err(JobError::Skipped(id, by)),
             _ => Err(JobError::Cancelled(id)),
+        }
+    }
+}
+
+impl<T> Left<T> {
+    /// A value is the user's, and its end may panic.
+    fn discard(self) {
+        if let Left::Value(value) = self {
+            unwind::drop_quietly(value);
         }
     }
 }
@@ -189,10 +212,8 @@ impl<T> Cell<T> {
 impl<T> Drop for Cell<T> {
     fn drop(&mut self) {
         let inside = self.0.get_mut();
-        inside.wakers.take().for_each(StoredWaker::discard);
-        if let Some(result) = inside.result.take() {
-            unwind::drop_quietly(result);
-        }
+        inside.wakers.take().into_iter().flat_map(|mut wakers| wakers.take()).for_each(StoredWaker::discard);
+        std::mem::replace(&mut inside.left, Left::Nothing).discard();
     }
 }
 
@@ -204,7 +225,7 @@ struct Waits<'a, T> {
 
 impl<T> Drop for Waits<'_, T> {
     fn drop(&mut self) {
-        let waker = self.cell.0.lock().wakers.leave(self.place);
+        let waker = self.cell.0.lock().wakers.as_mut().and_then(|wakers| wakers.leave(self.place));
         waker.into_iter().for_each(StoredWaker::discard);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::cell::{Body, Slot};
 use super::error::JobError;
+use super::job::Job;
 use super::shared::Shared;
 use crate::machine::{JobId, Refused, State, Waiting};
 use std::fmt;
@@ -71,7 +72,8 @@ impl<T> JobHandle<T> {
     /// Until then. A job that waits so for another job of its queue is *suspended*: it gives back
     /// what it holds, and takes that again before it goes on. From the moment when it could go on
     /// it is before all jobs that have not begun. So jobs may wait for jobs that they submit, to
-    /// any depth, on one processor.
+    /// any depth, on one processor. If the runtime of the queue ends, a job that has not begun ends
+    /// as cancelled; one that is blocked then, and left so, has no end.
     ///
     /// # Cancellation
     /// Leaves at once; the job is not cancelled by that.
@@ -97,6 +99,37 @@ impl<T> JobHandle<T> {
     pub async fn join_async(self) -> Result<T, JobError> {
         let state = self.slot.cell().wait().await;
         self.slot.cell().take(self.id, state)
+    }
+
+    /// The job, to be submitted to its queue again: what it runs and what it asks for, without its
+    /// dependencies, its start time and its hold. It may be changed before that. The job that has
+    /// ended stays as it is, in the history; its result is lost.
+    ///
+    /// # Errors
+    /// It has not ended, or it can be [called once](super::Job::again) only; with the handle.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local, State};
+    /// let q = Local::new().start();
+    /// let job = q.submit(Job::command(["sh", "-c", "exit 1"]).name("build").priority(3))?;
+    /// assert_eq!(job.wait(), State::Failed);
+    /// let again = q.submit(job.into_job().unwrap().memory("1 GB").name("build, with more memory"))?;
+    /// assert_eq!(again.wait(), State::Failed);
+    /// assert_eq!(q.jobs().len(), 2);
+    /// # Ok::<(), myriad::jobs::Refused>(())
+    /// ```
+    pub fn into_job(self) -> Result<Job<T>, JobHandle<T>>
+    where
+        T: Send + 'static,
+    {
+        if self.ended().is_none() {
+            return Err(self);
+        }
+        match self.slot.renew() {
+            Some((body, request)) => Ok(Job::of_ended(&self, body, request)),
+            None => Err(self),
+        }
     }
 
     /// Lets a held job go: [`Queue::release`](super::Queue::release).

@@ -3,7 +3,7 @@
 use super::cell::{Body, Call, Cell, Run, Slot};
 use super::handle::JobHandle;
 use crate::machine::{
-    After, ArrayRequest, JobId, MEMORY, Outcome, Refused, Report, Request, Retry, State, WHOLE, When,
+    After, ArrayRequest, Ended, JobId, MEMORY, Outcome, Refused, Report, Request, Retry, State, WHOLE, When,
 };
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::running::{ToTell, UnderWay};
@@ -105,7 +105,25 @@ impl<T: Send + 'static> Job<T> {
     /// ```
     pub fn again<E: fmt::Display>(mut f: impl FnMut() -> Result<T, E> + Send + 'static) -> Job<T> {
         let f = move || f().map_err(|error| error.to_string().into());
-        Job::from_body(Again { f: Mutex::new(Some(f)), cell: Cell::new() }, true)
+        Job::from_body(Again { f: Mutex::new(Some(f)), kept: Mutex::new(None), cell: Cell::new() }, true)
+    }
+
+    /// The job of this handle, which has ended, to be submitted again.
+    pub(super) fn of_ended(handle: &JobHandle<T>, body: Arc<dyn Slot<T>>, request: Request) -> Job<T> {
+        // (What it waited for has come, or never will.)
+        let array = request.array.map(|array| ArrayRequest { each_of: None, ..array });
+        let request = Request { after: Vec::new(), any: false, begin: 0, held: false, array, ..request };
+        let of_this_queue = vec![JobRef::from(handle)];
+        Job {
+            body,
+            request,
+            named: Vec::new(),
+            group: None,
+            begin: Begin::Now,
+            wrong: None,
+            named_jobs: of_this_queue,
+            again: true,
+        }
     }
 
     pub(crate) fn from_body(body: impl Slot<T> + 'static, again: bool) -> Job<T> {
@@ -163,7 +181,8 @@ impl Job<()> {
         self
     }
     /// Of an array: each element waits until the element with the same index of that array, which
-    /// has the same length, is done. It is skipped if that one does not end well.
+    /// has the same length, is done. It is skipped if that one does not end well. (By its handle
+    /// also an array may be meant that is done, and not in the history any more.)
     pub fn after_each(mut self, other: impl Into<JobRef>) -> Job<()> {
         let other = other.into();
         self.array_mut(|array| array.each_of = Some(other.id));
@@ -303,8 +322,9 @@ pub struct JobRef {
 
 impl JobRef {
     /// How the job has ended, if its handle says so.
-    pub(super) fn ended(&self) -> Option<(JobId, State)> {
-        Some((self.id, self.handle.as_ref()?.1.ended()?))
+    pub(super) fn ended(&self) -> Option<Ended> {
+        let body = &self.handle.as_ref()?.1;
+        Some(Ended { id: self.id, state: body.ended()?, elements: body.elements() })
     }
     /// The number of that job in this queue.
     pub(super) fn in_queue(&self, queue: u64) -> Result<JobId, Refused> {
@@ -402,6 +422,7 @@ struct Once<F, T> {
 /// A closure that may be called again.
 struct Again<F, T> {
     f: Mutex<Option<F>>,
+    kept: Mutex<Option<Request>>,
     cell: Cell<T>,
 }
 
@@ -473,9 +494,17 @@ impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Body for Again<F, T> {
         (outcome, report)
     }
 }
-impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Slot<T> for Again<F, T> {
+impl<F: FnMut() -> Result<T, Arc<str>> + Send + 'static, T: Send + 'static> Slot<T> for Again<F, T> {
     fn cell(&self) -> &Cell<T> {
         &self.cell
+    }
+    fn keep(&self, request: &Request) {
+        *self.kept.lock() = Some(request.clone());
+    }
+    fn renew(&self) -> Option<(Arc<dyn Slot<T>>, Request)> {
+        let f = Mutex::new(Some(self.f.lock().take()?));
+        let request = self.kept.lock().clone()?;
+        Some((Arc::new(Again { f, kept: Mutex::new(None), cell: Cell::new() }), request))
     }
 }
 impl<F, T> Drop for Again<F, T> {

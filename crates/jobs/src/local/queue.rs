@@ -89,7 +89,6 @@ impl Queue {
             job.in_queue(self.0.number)?;
         }
         let body: Payload = slot.clone();
-        let is_array = request.array.is_some();
         let now = self.0.now();
         request.begin = match begin {
             Begin::Now => 0,
@@ -103,14 +102,15 @@ impl Queue {
             }
             // (Under the lock: a job that the machine has forgotten has noted its end.)
             let mut known: Vec<_> = named_jobs.iter().filter_map(JobRef::ended).collect();
-            known.sort_unstable_by_key(|known| known.0);
+            known.sort_unstable_by_key(|known| known.id);
             find_places(&inner.machine, &mut request, &named, group.as_ref())?;
             inner.machine.accept(&request, &known)?;
             body.limit(&request.demand);
-            let id = inner.machine.submit(now, request, &known, body);
-            if is_array {
-                slot.cell().set_id(id);
+            if again {
+                slot.keep(&request);
             }
+            let id = inner.machine.submit(now, request, &known, body);
+            slot.note_submitted(id);
             Ok((id, self.0.turn(inner, now)))
         });
         let (id, turn) = turn?;
@@ -194,6 +194,44 @@ impl Queue {
     /// As [`state`](Self::state).
     pub fn release(&self, id: impl Into<JobRef>) -> Result<bool, Refused> {
         self.0.release(self.own(id)?)
+    }
+
+    /// The processes of a command stand still, until [`resume`](Self::resume). The job runs
+    /// meanwhile as far as the queue knows: it holds what it has, and its wall time goes on. If it
+    /// is cancelled, it goes on, to end.
+    ///
+    /// # Errors
+    /// It is no command, or does not run. (What has not begun can be [held](Self::hold).)
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local, Refused, State};
+    /// let q = Local::new().start();
+    /// let sleeps = q.submit(Job::command(["sleep", "0.1"]))?;
+    /// while q.pause(&sleeps).is_err() {} // (until it runs)
+    /// q.resume(&sleeps)?;
+    /// assert_eq!(sleeps.wait(), State::Done);
+    /// let held = q.submit(Job::new(|| ()).held())?;
+    /// assert_eq!(q.pause(&held), Err(Refused::NoProgram(held.id(), State::Pending)));
+    /// # held.cancel();
+    /// # Ok::<(), Refused>(())
+    /// ```
+    pub fn pause(&self, id: impl Into<JobRef>) -> Result<(), Refused> {
+        self.set_paused(self.own(id)?, true)
+    }
+    /// The processes of a command that was [paused](Self::pause) go on.
+    ///
+    /// # Errors
+    /// It is no command, or does not run.
+    pub fn resume(&self, id: impl Into<JobRef>) -> Result<(), Refused> {
+        self.set_paused(self.own(id)?, false)
+    }
+    fn set_paused(&self, id: JobId, paused: bool) -> Result<(), Refused> {
+        let body = self.0.locked(|inner| inner.machine.payload(id).cloned());
+        match body.is_some_and(|body| body.pause(paused)) {
+            true => Ok(()),
+            false => Err(Refused::NoProgram(id, self.0.state(id)?)),
+        }
     }
 
     /// Another priority for a job that has not begun.

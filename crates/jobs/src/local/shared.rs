@@ -11,6 +11,7 @@
 
 use super::cell::{Body, Call};
 use super::event::{Event, Listeners};
+use super::timer::{AT_THE_END, Alarm};
 use super::wakers::{Place, Wakers};
 use crate::machine::{Decision, JobId, Machine, Outcome, Refused, State, Time, Waiting};
 use myriad_base::hash::Numbers;
@@ -19,11 +20,10 @@ use myriad_core::Handle;
 use myriad_core::engine::now_of;
 use myriad_core::engine::running::ToTell;
 use myriad_core::engine::user_code::StoredWaker;
-use myriad_task::Timer;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::task::{Context, Poll};
 
 pub(super) type Payload = Arc<dyn Body>;
@@ -36,9 +36,11 @@ pub(super) struct Shared {
     origin: u64,
     inner: Mutex<Inner>,
     pub listeners: Listeners,
-    pub timer: Mutex<Option<Timer>>,
-    /// When the timer comes; `NEVER` if it is not set.
-    pub timer_at: AtomicU64,
+    pub alarm: Mutex<Alarm>,
+    /// When the alarm comes; `NEVER` if none is set.
+    pub alarm_at: AtomicU64,
+    /// The runtime ends, or has ended: no alarm is set.
+    pub is_ending: AtomicBool,
 }
 
 pub(super) const NEVER: u64 = u64::MAX;
@@ -80,36 +82,52 @@ impl Seats {
     }
 }
 
-/// What is done without the lock.
-enum Act {
-    Start { call: Call, seat: Seat, body: Payload },
-    Drop(Payload),
+/// A run that is spawned without the lock.
+struct NewRun {
+    call: Call,
+    seat: Seat,
+    body: Payload,
 }
 
 /// What one turn of the lock has decided: mostly the end of a job and the start of one.
 #[derive(Default)]
 pub(super) struct Turn {
-    first: [Option<Act>; 2],
-    more: Vec<Act>,
+    start: Option<NewRun>,
+    ended: Option<Payload>,
+    /// The next call by the time.
+    next: Time,
+    /// No job is left.
+    is_empty: bool,
+    more: Option<Box<More>>,
+}
+
+/// What few turns decide beside that.
+#[derive(Default)]
+struct More {
+    starts: Vec<NewRun>,
+    ended: Vec<Payload>,
     /// For the listeners.
     events: Vec<Event>,
     /// Tasks that have to stop.
     stop: Vec<ToTell>,
     /// Who waited for what has ended, and suspended jobs that go on.
     wake: Vec<StoredWaker>,
-    /// The next call by the time.
-    next: Time,
-    /// No job is left.
-    is_empty: bool,
+}
+
+impl Inner {
+    /// When the alarm has to be there: for the machine's next time; while jobs wait that have none,
+    /// for the end of the runtime.
+    #[inline]
+    pub(super) fn next_time(&mut self) -> Time {
+        let machine = &mut self.machine;
+        let some_wait = machine.alive() > machine.running();
+        machine.next_time().unwrap_or(if some_wait { AT_THE_END } else { NEVER })
+    }
 }
 
 impl Turn {
-    fn add(&mut self, act: Act) {
-        match &mut self.first {
-            [one @ None, _] => *one = Some(act),
-            [_, two @ None] => *two = Some(act),
-            _ => self.more.push(act),
-        }
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
     }
 }
 
@@ -130,8 +148,9 @@ impl Shared {
             origin: now_of(pool).as_nanos().saturating_sub(1),
             inner: Mutex::new(inner),
             listeners,
-            timer: Mutex::new(None),
-            timer_at: AtomicU64::new(NEVER),
+            alarm: Mutex::new(Alarm::default()),
+            alarm_at: AtomicU64::new(NEVER),
+            is_ending: AtomicBool::new(false),
         }
     }
     pub(super) fn now(&self) -> Time {
@@ -156,36 +175,48 @@ impl Shared {
     pub(super) fn turn(&self, inner: &mut Inner, now: Time) -> Turn {
         inner.machine.decide(now);
         let mut turn = Turn::default();
+        let mut wake = Vec::new();
         while let Some(decision) = inner.machine.next_decision() {
             if !self.listeners.is_empty() {
-                turn.events.extend(Event::of(&decision));
+                turn.more().events.extend(Event::of(&decision));
             }
             match decision {
                 Decision::Start { id, element, attempt, payload } => {
                     let call = Call { id, element, attempt };
-                    turn.add(Act::Start { call, seat: inner.seats.take(id), body: payload });
+                    let begin = NewRun { call, seat: inner.seats.take(id), body: payload };
+                    match turn.start {
+                        None => turn.start = Some(begin),
+                        Some(_) => turn.more().starts.push(begin),
+                    }
                 }
                 Decision::Stop { id, .. } => {
-                    turn.stop.extend(inner.machine.payload(id).and_then(|body| body.stop(id)));
+                    let told = inner.machine.payload(id).and_then(|body| body.stop(id));
+                    turn.more().stop.extend(told);
                 }
                 Decision::Again { id, .. } => {
                     inner.machine.payload(id).into_iter().for_each(|body| body.note_retry(id))
                 }
                 Decision::Ended { id, state, payload } => {
                     if let Some(body) = payload {
-                        body.note_end(id, state, &mut turn.wake);
-                        turn.add(Act::Drop(body));
+                        body.note_end(id, state, &mut wake);
+                        match turn.ended {
+                            None => turn.ended = Some(body),
+                            Some(_) => turn.more().ended.push(body),
+                        }
                     }
                 }
-                Decision::Resume { id } => turn.wake.extend(inner.resuming.remove(&id.0)),
+                Decision::Resume { id } => wake.extend(inner.resuming.remove(&id.0)),
                 Decision::Overdue { .. } => {}
             }
         }
         turn.is_empty = inner.machine.alive() == 0;
         if turn.is_empty {
-            turn.wake.extend(inner.idle.take());
+            wake.extend(inner.idle.take());
         }
-        turn.next = inner.machine.next_time().unwrap_or(NEVER);
+        if !wake.is_empty() {
+            turn.more().wake = wake;
+        }
+        turn.next = inner.next_time();
         turn
     }
 
@@ -194,8 +225,7 @@ impl Shared {
         let mut refused = VecDeque::new();
         self.carry_out_one(turn, &mut refused);
         if !refused.is_empty() {
-            // The runtime has ended. So that there is a last job, however fast others are
-            // submitted.
+            // The runtime ends. So that there is a last job, however fast others are submitted.
             self.locked(|inner| inner.closed = true);
         }
         // (No recursion: each of these ends is the start of the next job.)
@@ -206,29 +236,30 @@ impl Shared {
     }
 
     fn carry_out_one(self: &Arc<Self>, turn: Turn, refused: &mut VecDeque<(JobId, Seat)>) {
-        let Turn { first, more, events, stop, wake, next, is_empty } = turn;
-        let mut act = |act| match act {
-            Act::Start { call, seat, body } => {
-                if !self.begin(call, seat, body) {
-                    refused.push_back((call.id, seat));
-                }
+        let Turn { start, ended, next, is_empty, more } = turn;
+        let mut begin = |NewRun { call, seat, body }: NewRun| {
+            if !self.begin(call, seat, body) {
+                refused.push_back((call.id, seat));
             }
-            Act::Drop(body) => drop(body),
         };
-        let [one, two] = first;
-        one.into_iter().for_each(&mut act);
-        two.into_iter().for_each(&mut act);
-        more.into_iter().for_each(act);
-        stop.into_iter().for_each(ToTell::tell);
-        // (When all jobs of the turn have their tasks: a listener may wait for one.)
-        events.iter().for_each(|event| self.listeners.tell(event));
-        wake.into_iter().for_each(StoredWaker::wake);
-        let set = self.timer_at.load(Relaxed);
+        if let Some(start) = start {
+            begin(start);
+        }
+        drop(ended);
+        if let Some(more) = more {
+            let More { starts, ended, events, stop, wake } = *more;
+            starts.into_iter().for_each(begin);
+            drop(ended);
+            stop.into_iter().for_each(ToTell::tell);
+            // (When all jobs of the turn have their tasks: a listener may wait for one.)
+            events.iter().for_each(|event| self.listeners.tell(event));
+            wake.into_iter().for_each(StoredWaker::wake);
+        }
+        let set = self.alarm_at.load(Relaxed);
         if next < set {
-            self.set_timer(next);
+            self.set_alarm(next);
         } else if is_empty && set != NEVER {
-            // A sleeping task would keep a runtime from its end.
-            self.stop_timer();
+            self.stop_alarm();
         }
     }
 
@@ -278,9 +309,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(timer) = self.timer.get_mut() {
-            timer.stop();
-        }
+        self.alarm.get_mut().undo().into_iter().for_each(|task| task.cancel());
     }
 }
 

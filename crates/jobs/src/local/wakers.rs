@@ -37,7 +37,7 @@ impl Wakers {
         Some(self.wakers.swap_remove(at).1)
     }
     /// Takes them all.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = StoredWaker> {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = StoredWaker> + use<> {
         std::mem::take(&mut self.wakers).into_iter().map(|waker| waker.1)
     }
 }

@@ -183,7 +183,7 @@ impl<P: Clone> Machine<P> {
             self.out.push_back(Decision::Stop { id: JobId(id), why: Stop::WallTime });
         }
         while self.timers.peek().is_some_and(|timer| timer.0.0 <= now) {
-            let Some(std::cmp::Reverse(timer)) = self.timers.pop() else { break };
+            let Some(timer) = self.pop_timer() else { break };
             if !counts(&self.table, timer) {
                 continue;
             }

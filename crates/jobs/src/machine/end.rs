@@ -4,6 +4,7 @@ use super::spec::{Decision, JobId, Outcome, State, Stop, Time, When, verdict};
 use super::table::{DEPENDS, NONE, Rare, Record};
 use super::{Machine, table};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Where a final state stands in what is kept by state.
 fn place_of(end: State) -> usize {
@@ -44,6 +45,17 @@ impl<P: Clone> Machine<P> {
             (_, Some(Stop::Cancelled)) | (Outcome::Stopped, None) => State::Cancelled,
             (Outcome::Failed, None) => State::Failed,
         };
+        if end == State::TimedOut
+            && let Some(wall) = self.classes.get(job.class).key.wall
+        {
+            // (What the run says of itself is how it was stopped.)
+            let text = &mut job.rare_mut().report.get_or_insert_default().text;
+            let wall = Duration::from_nanos(wall);
+            *text = Some(match text.take() {
+                Some(how) => format!("timed out after {wall:?}: {how}").into(),
+                None => format!("timed out after {wall:?}").into(),
+            });
+        }
         let is_failure = matches!(end, State::Failed | State::TimedOut);
         if let Some(rare) =
             job.rare.as_deref_mut().filter(|rare| is_failure && (1..=rare.retry.times).contains(&rare.attempts))

@@ -15,7 +15,7 @@
 
 use super::State;
 use super::spec::{Demand, Time};
-use super::table::Table;
+use super::table::{Elements, Record, Table};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -164,7 +164,9 @@ impl Class {
             }
             let Some(&entry) = line.entries.front() else {
                 line.listed = None;
-                line.entries = VecDeque::new();
+                if line.entries.capacity() > 1024 {
+                    line.entries = VecDeque::new();
+                }
                 PeekMut::pop(top);
                 continue;
             };
@@ -177,28 +179,22 @@ impl Class {
         }
     }
 
-    /// Takes out what `first` has just returned.
-    pub(super) fn take_first(&mut self, ageing: Option<Time>) {
-        let Some(mut top) = self.heads.peek_mut() else { return };
-        let Reverse((_, at)) = *top;
-        let line = &mut self.lines[at as usize];
-        line.entries.pop_front();
-        match line.entries.front() {
-            Some(&entry) => {
-                let rank = Rank::new(line.priority, entry, ageing);
-                line.listed = Some(rank);
-                *top = Reverse((rank, at));
-            }
-            None => {
-                line.listed = None;
-                if line.entries.capacity() > 1024 {
-                    line.entries = VecDeque::new();
-                }
-                PeekMut::pop(top);
-            }
+    /// Takes out the job that the class is placed by. The next call of `first` sees to the heap.
+    pub(super) fn take_first(&mut self, placed: Rank) {
+        let Some(Reverse((_, at))) = self.heads.peek() else { return };
+        let entries = &mut self.lines[*at as usize].entries;
+        let is_first = entries.front() == Some(&(placed.seq, placed.id));
+        debug_assert!(is_first, "the heap is in order since the class was placed");
+        // (Else a job would be lost; an entry of a job that has left is passed over.)
+        if is_first {
+            entries.pop_front();
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.heads.capacity() + self.lines.iter().map(|line| 1 + line.entries.capacity()).sum::<usize>()
+    }
     /// Drops entries of jobs that have left, once there may be many.
     pub(super) fn tidy<P>(&mut self, table: &Table<P>) {
         for line in &mut self.lines {
@@ -213,16 +209,19 @@ impl Class {
 
 /// Does this entry count?
 fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> bool {
-    table.get(id).is_some_and(|job| {
-        let array_goes_on =
-            || job.rare().and_then(|rare| rare.elements.as_deref()).is_none_or(super::table::Elements::can_begin);
-        job.seq == seq
-            && job.priority == priority
-            && job.class == class
-            && job.waits == 0
-            && job.state == State::Pending
-            && array_goes_on()
-    })
+    table.get(id).is_some_and(|job| job.seq == seq && job.priority == priority && is_in_line(job, class))
+}
+
+/// Is the job that a class is placed by still its first one? A job that comes before that one
+/// places the class anew; so this only looks whether that one has left.
+pub(super) fn is_first<P>(table: &Table<P>, class: u32, placed: Rank, ageing: Option<Time>) -> bool {
+    let rank = |job: &Record<P>| Rank::new(job.priority, (job.seq, placed.id), ageing);
+    table.get(placed.id).is_some_and(|job| rank(job) == placed && is_in_line(job, class))
+}
+
+fn is_in_line<P>(job: &Record<P>, class: u32) -> bool {
+    let array_goes_on = || job.rare().and_then(|rare| rare.elements.as_deref()).is_none_or(Elements::can_begin);
+    job.class == class && job.waits == 0 && job.state == State::Pending && array_goes_on()
 }
 
 /// Classes, by their ranks. The first one stands apart: mostly it is the one that moves, and stays
@@ -240,6 +239,11 @@ impl Standing {
     #[inline]
     pub(super) fn first(&self) -> Option<&Standee> {
         self.first.as_ref()
+    }
+    /// The one that stands here, if no other does.
+    #[inline]
+    pub(super) fn only(&self) -> Option<Standee> {
+        self.first.filter(|_| self.rest.is_empty())
     }
     pub(super) fn after(&self, seen: Standee) -> Option<&Standee> {
         self.first().filter(|first| **first > seen).or_else(|| self.rest.range((Excluded(seen), Unbounded)).next())
@@ -344,9 +348,10 @@ impl Classes {
         self.unused += 1;
         true
     }
-    /// Frees classes that nobody uses, once there are many. They stand in no set.
+    /// Frees classes that nobody uses, once they are many beside those in use, at all of which this
+    /// looks. They stand in no set.
     pub(super) fn sweep(&mut self) {
-        if self.unused > 64 {
+        if self.unused > 64 + self.by_key.len() / 2 {
             self.unused = 0;
             let (classes, free) = (&mut self.classes, &mut self.free);
             self.by_key.retain(|_, &mut at| {

@@ -37,7 +37,7 @@ pub(crate) use spec::{
     After, ArrayRequest, CPU, Decision, Demand, MEMORY, Outcome, Request, Resource, Retry, Time, WHOLE,
 };
 pub use spec::{JobId, Refused, State, When};
-pub(crate) use submit::memory;
+pub(crate) use submit::{Ended, memory};
 pub use why::Waiting;
 
 use line::{Classes, Group};
@@ -168,13 +168,17 @@ impl<P: Clone> Machine<P> {
     }
     #[inline]
     pub(crate) fn next_decision(&mut self) -> Option<Decision<P>> {
-        self.out.pop_front()
+        let next = self.out.pop_front();
+        if next.is_none() && self.out.capacity() > 1024 {
+            self.out = VecDeque::new();
+        }
+        next
     }
     /// The next time at which something happens by itself.
     #[inline]
     pub(crate) fn next_time(&mut self) -> Option<Time> {
         while self.timers.peek().is_some_and(|timer| !pick::counts(&self.table, timer.0)) {
-            self.timers.pop();
+            self.pop_timer();
         }
         let wall = self.ends.first().map(|end| end.0);
         let timer = self.timers.peek().map(|timer| timer.0.0);
@@ -182,6 +186,14 @@ impl<P: Clone> Machine<P> {
             (Some(wall), Some(timer)) => Some(wall.min(timer)),
             (wall, timer) => wall.or(timer),
         }
+    }
+
+    fn pop_timer(&mut self) -> Option<(Time, u64)> {
+        let timer = self.timers.pop()?.0;
+        if self.timers.is_empty() && self.timers.capacity() > 1024 {
+            self.timers = BinaryHeap::new();
+        }
+        Some(timer)
     }
 
     /// How many have not ended.
@@ -256,6 +268,13 @@ impl<P: Clone> Machine<P> {
         demand.parts().iter().find(|part| part.1 > self.free(part.0)).map(|part| part.0)
     }
 
+    /// For how many entries there is room in all tables together.
+    #[cfg(test)]
+    pub(crate) fn room(&mut self) -> usize {
+        let lines: usize = self.classes.iter().map(|class| class.room()).sum();
+        let history: usize = self.history.iter().map(VecDeque::capacity).sum();
+        lines + history + self.table.room() + self.edges.room() + self.timers.capacity() + self.out.capacity()
+    }
     #[cfg(test)]
     pub(crate) fn classes_in_use(&mut self) -> usize {
         self.classes.iter().count()

@@ -16,7 +16,7 @@
 //! of that is free. So the end of a job costs the same however many others do not fit.
 
 use super::Machine;
-use super::line::{Placed, Rank};
+use super::line::{Placed, Rank, is_first};
 use super::spec::{Decision, JobId, State, Time};
 use super::table::TIME;
 
@@ -87,6 +87,18 @@ impl<P: Clone> Machine<P> {
             return None;
         }
         self.find_room();
+        // (Mostly all jobs that are ready are of one class: then there is nobody to pass it.)
+        if let Some(look) = self.only_class() {
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
+            if self.lacks(look.class).is_none() {
+                return Some((look, false));
+            }
+            self.reserve(look.rank.id);
+            return None;
+        }
         let mut head: Option<Look> = None;
         let mut seen: Option<Look> = None;
         let single = self.groups.len() == 1;
@@ -104,8 +116,7 @@ impl<P: Clone> Machine<P> {
             {
                 self.looks += 1;
             }
-            let first = self.classes.at(look.class).first(&self.table, self.rules.ageing);
-            if first != Some(look.rank) {
+            if !is_first(&self.table, look.class, look.rank, self.rules.ageing) {
                 self.place(look.class);
                 continue;
             }
@@ -141,6 +152,14 @@ impl<P: Clone> Machine<P> {
             }
             if single { seen = Some(look) } else { cursors[look.group as usize] = Some(look) }
         }
+    }
+
+    /// The class of all jobs that are ready, if it is one that may start.
+    fn only_class(&self) -> Option<Look> {
+        let [group] = &*self.groups else { return None };
+        let (rank, class) = group.ready.only().filter(|_| group.lacking.first().is_none())?;
+        let may_start = is_first(&self.table, class, rank, self.rules.ageing) && self.never_fits(class).is_none();
+        may_start.then_some(Look { group: 0, class, rank, lacks: false })
     }
 
     /// The next class of a group to look at.
@@ -242,20 +261,24 @@ impl<P: Clone> Machine<P> {
         let (mut id, mut element) = (rank.id, None);
         let number = self.reservation.number;
         let job = self.table.at(id);
-        let goes_on = if let Some(elements) = job.elements() {
-            element = Some(elements.take().expect("an array in a line has elements that can begin"));
-            elements.alive += 1;
-            elements.can_begin()
-        } else {
-            false
+        let goes_on = match job.elements() {
+            Some(elements) => {
+                element = Some(elements.take().expect("an array in a line has elements that can begin"));
+                elements.alive += 1;
+                elements.can_begin()
+            }
+            None => false,
         };
+        let begins = element;
+        if begins.is_none() {
+            element = job.element(id);
+        }
         // (Before anything takes a place in this class, which may be before this one's.)
         if !goes_on {
-            self.classes.at(class).take_first(self.rules.ageing);
+            self.classes.at(class).take_first(rank);
         }
-        match element {
-            Some(element) => id = self.begin_element(rank.id, element),
-            None => element = self.table.at(id).element(id),
+        if let Some(element) = begins {
+            id = self.begin_element(rank.id, element);
         }
         self.place(class);
         self.hold_resources(class);
@@ -405,6 +428,7 @@ impl<P: Clone> Machine<P> {
             let table = &self.table;
             self.timers.retain(|entry| counts(table, entry.0));
             self.armed = self.timers.len();
+            self.timers.shrink_to(2 * self.armed + 64);
         }
     }
 }

@@ -318,6 +318,8 @@ pub enum Refused {
     InArray(JobId),
     /// What can only be done to a job that has not begun; with its state.
     Begun(JobId, State),
+    /// What can only be done to the processes of a command; with the job's state.
+    NoProgram(JobId, State),
     /// A pattern, a time zone or a time that says nothing; with the reason.
     Time(Arc<str>),
     /// The queue is closed, or its runtime has ended.
@@ -348,6 +350,9 @@ impl fmt::Display for Refused {
             }
             Refused::InArray(id) => write!(f, "job {id} is an element that has not begun: do that to its array"),
             Refused::Begun(id, state) => write!(f, "job {id} has begun, it is {state}"),
+            Refused::NoProgram(id, state) => {
+                write!(f, "job {id} has no processes, it is {state}: a job that has not begun can be held")
+            }
             Refused::Time(why) => write!(f, "no time: {why}"),
             Refused::Closed => write!(f, "the queue is closed, or its runtime has ended"),
         }

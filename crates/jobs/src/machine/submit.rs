@@ -5,11 +5,19 @@ use super::spec::{After, ArrayRequest, CPU, Demand, JobId, MEMORY, Refused, Requ
 use super::table::{DEPENDS, Edge, Elements, HELD, NONE, Rare, Record};
 use super::{Machine, Resource, Time};
 
-/// What was asked about others before a job is taken: how they ended, by who has their handles.
-pub(crate) type Known<'a> = &'a [(JobId, State)];
+/// A job of which a handle says how it ended: the machine may have forgotten the job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub id: JobId,
+    pub state: State,
+    /// Of an array: how many elements it had.
+    pub elements: u32,
+}
+/// The ended jobs that a request names by their handles, sorted by number.
+pub(crate) type Known<'a> = &'a [Ended];
 
 impl<P: Clone> Machine<P> {
-    /// Would this be accepted? `known`, sorted by number, has jobs that may be forgotten by now.
+    /// Would this be accepted?
     pub(crate) fn accept(&self, request: &Request, known: Known<'_>) -> Result<(), Refused> {
         if !(-9999..=9999).contains(&request.priority) {
             return Err(Refused::Priority(request.priority));
@@ -23,9 +31,17 @@ impl<P: Clone> Machine<P> {
                 return Err(Refused::EmptyArray);
             }
             if let Some(other) = array.each_of {
-                self.state(other)?;
-                let record = self.table.get(other.0).and_then(|job| job.rare()?.elements.as_ref());
-                if record.is_none_or(|elements| elements.len != array.len) {
+                let len = match self.table.get(other.0) {
+                    Some(job) => job.rare().and_then(|rare| rare.elements.as_ref()).map_or(0, |other| other.len),
+                    // Each element of an array that is done was done. Of another one that is
+                    // forgotten nobody knows which were.
+                    None => match ended(known, other) {
+                        Some(Ended { state: State::Done, elements, .. }) => elements,
+                        Some(_) => return Err(Refused::Forgotten(other)),
+                        None => self.state(other).map(|_| 0)?,
+                    },
+                };
+                if len != array.len {
                     return Err(Refused::NotAlike(other));
                 }
             }
@@ -46,10 +62,7 @@ impl<P: Clone> Machine<P> {
     }
 
     fn state_of(&self, id: JobId, known: Known<'_>) -> Result<State, Refused> {
-        match known.binary_search_by_key(&id, |known| known.0) {
-            Ok(at) => Ok(known[at].1),
-            Err(_) => self.state(id),
-        }
+        ended(known, id).map_or_else(|| self.state(id), |known| Ok(known.state))
     }
 
     /// Takes what [`accept`](Self::accept) has just accepted.
@@ -168,9 +181,11 @@ impl<P: Clone> Machine<P> {
     fn elements(&mut self, id: u64, request: ArrayRequest) -> Elements {
         let ArrayRequest { len, at_once, max_failures, each_of } = request;
         let mut elements = Elements { len, at_once, max_failures, ..Elements::default() };
-        if let Some(other) = each_of {
+        // (One that is forgotten was done, as `accept` saw: nothing is to be waited for.)
+        if let Some(other) = each_of
+            && let Some(theirs) = self.table.get_mut(other.0)
+        {
             elements.each_of = other.0;
-            let theirs = self.table.at(other.0);
             let is_over = theirs.state.is_final();
             let Some(theirs) = theirs.elements() else { return elements };
             if !is_over {
@@ -190,6 +205,10 @@ impl<P: Clone> Machine<P> {
         }
         elements
     }
+}
+
+fn ended(known: Known<'_>, id: JobId) -> Option<Ended> {
+    known.binary_search_by_key(&id, |known| known.id).ok().map(|at| known[at])
 }
 
 /// As a person reads it: "2.5", "2.0 GB".

@@ -227,6 +227,11 @@ impl<P> Table<P> {
         }
         Some(record)
     }
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        let chunks = self.chunks.iter().flatten().chain(&self.spare).count();
+        self.chunks.capacity() + chunks * CHUNK as usize
+    }
     /// Those with numbers from `from` to `to`.
     pub(super) fn between(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Record<P>)> {
         let chunks = (from / CHUNK..=to / CHUNK)
@@ -248,6 +253,8 @@ impl<P> Table<P> {
 pub(super) struct Edges {
     edges: Vec<Edge>,
     free: u32,
+    /// How many are not free.
+    live: u32,
 }
 
 /// This job waits for the one in whose list this is.
@@ -260,9 +267,10 @@ pub(super) struct Edge {
 
 impl Edges {
     pub(super) fn new() -> Edges {
-        Edges { edges: Vec::new(), free: NONE }
+        Edges { edges: Vec::new(), free: NONE, live: 0 }
     }
     pub(super) fn add(&mut self, edge: Edge) -> u32 {
+        self.live += 1;
         if self.free == NONE {
             self.edges.push(edge);
             return self.edges.len() as u32 - 1;
@@ -277,6 +285,15 @@ impl Edges {
     pub(super) fn remove(&mut self, at: u32) {
         self.edges[at as usize].next = self.free;
         self.free = at;
+        self.live -= 1;
+        // (Many that are gone give their memory back; a few are for the next jobs.)
+        if self.live == 0 && self.edges.capacity() > 1024 {
+            *self = Edges::new();
+        }
+    }
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.edges.capacity()
     }
     /// Turns a list round.
     pub(super) fn reverse(&mut self, mut at: u32) -> u32 {

@@ -1,7 +1,7 @@
 //! What a waiting job waits for. It is computed from what the scheduler itself looks at, and not
 //! stored; so it says what the scheduler does next.
 
-use super::line::Placed;
+use super::line::{Placed, is_first};
 use super::spec::{JobId, Refused, State};
 use super::table::{DEPENDS, HELD, TIME};
 use super::{Machine, Time, When, submit::amount};
@@ -204,8 +204,7 @@ impl<P: Clone> Machine<P> {
         loop {
             let each = (0..self.groups.len() as u32).filter_map(|at| self.next_of(at, None, true));
             let look = each.min_by_key(|look| self.order(look))?;
-            let first = self.classes.at(look.class).first(&self.table, self.rules.ageing);
-            if first != Some(look.rank) {
+            if !is_first(&self.table, look.class, look.rank, self.rules.ageing) {
                 self.place(look.class);
             } else if let Some(resource) = self.never_fits(look.class) {
                 self.put(look.class, Placed::Hopeless(look.rank, resource));

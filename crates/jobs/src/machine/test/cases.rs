@@ -466,3 +466,42 @@ fn r17_the_history_is_bounded() {
     done(&mut m, 200 * SECOND, id);
     assert_eq!(m.rows().count(), 1, "the others are too old");
 }
+
+/// 17: of many jobs without a name nothing is left: submitted while they run, all before the
+/// first begins, each behind the one before, skipped all at once, and with start times.
+#[test]
+fn r17_many_jobs_leave_nothing() {
+    const N: u64 = 50_000;
+    let mut m = machine(1, 0, Rules { kept: 10, ..Rules::default() });
+    let run_all = |m: &mut Machine<u32>, mut now: Time| {
+        while m.alive() > 0 {
+            now = m.next_time().map_or(now, |time| time.max(now));
+            starts(m, now).into_iter().for_each(|id| done(m, now, id));
+        }
+        while m.next_decision().is_some() {}
+    };
+    let few = 4096;
+    for _ in 0..N {
+        submit(&mut m, 0, cpus(1));
+        run_all(&mut m, 0);
+    }
+    assert!(m.room() < few, "one after the other: {}", m.room());
+    (0..N).for_each(|at| _ = submit(&mut m, 0, Request { priority: (at % 100) as i32, ..cpus(1) }));
+    assert!(m.room() as u64 > 2 * N);
+    run_all(&mut m, 0);
+    assert!(m.room() < few + 100 * 512, "all at once, in 100 lines: {}", m.room());
+    let mut last = submit(&mut m, 0, cpus(1));
+    (1..N).for_each(|_| last = submit(&mut m, 0, Request { after: after(last, When::Done), ..cpus(1) }));
+    run_all(&mut m, 0);
+    assert!(m.room() < few + 100 * 512, "a chain: {}", m.room());
+    let first = submit(&mut m, 0, Request { held: true, ..cpus(1) });
+    (1..N).for_each(|_| _ = submit(&mut m, 0, Request { after: after(first, When::Done), ..cpus(1) }));
+    m.cancel(0, first).unwrap();
+    run_all(&mut m, 0);
+    assert!(m.room() < few + 100 * 512, "skipped: {}", m.room());
+    (0..N).for_each(|at| _ = submit(&mut m, 0, Request { begin: 1 + at, ..cpus(1) }));
+    run_all(&mut m, 0);
+    assert_eq!((m.alive(), m.used(CPU)), (0, 0));
+    submit(&mut m, N, Request { begin: 2 * N, ..cpus(1) });
+    assert!(m.room() < few + 100 * 512, "start times: {}", m.room());
+}

@@ -1,10 +1,10 @@
 //! Random histories, against the model: the same calls, the same decisions, the same states.
 
 use super::Dice;
-use super::model::Model;
+use super::model::{Model, WaitsFor};
 use crate::machine::{
     After, ArrayRequest, Change, Decision, Demand, JobId, Machine, Outcome, Refused, Request, Retry, Rules, State,
-    Time, When,
+    Time, Waiting, When,
 };
 
 /// How many in a test run; `MYRIAD_JOB_HISTORIES` says another number.
@@ -265,4 +265,79 @@ fn random_histories_go_as_the_model_says() {
             std::panic::resume_unwind(payload);
         }
     }
+}
+
+/// 18: in whatever history, `why` says of each job that has not begun what the model says, and all
+/// that wait for others name the same job; that one is the next to start once there is room.
+#[test]
+fn r18_why_says_what_comes_next() {
+    let mut rooms = 0;
+    let seeds = how_many() / 2;
+    for seed in 0..seeds {
+        let mut pair = Pair::new(1_000_000 + seed);
+        let groups = pair.model.groups() - 1;
+        for _ in 0..10 + seed % 50 {
+            pair.step(groups);
+            pair.compare();
+        }
+        let now = pair.now;
+        let waiting: Vec<JobId> = pair
+            .model
+            .all()
+            .filter(|job| job.1 == State::Pending && pair.model.is_known(job.0.0 as usize))
+            .map(|job| job.0)
+            .filter(|id| pair.machine.state(*id) == Ok(State::Pending))
+            .collect();
+        let Pair { machine, model, arrays, .. } = &mut pair;
+        let first = machine.first_in_line();
+        let (mut resuming, mut infeasible) = (None, false);
+        for id in waiting {
+            let why = machine.why(now, id).unwrap().unwrap();
+            let at = id.0 as usize;
+            let says_so = match (&why, model.waits_for(at)) {
+                (Waiting::Held, WaitsFor::Release) | (Waiting::Time { .. }, WaitsFor::Time) => true,
+                (Waiting::Dependency { on, when }, WaitsFor::Jobs(open)) => {
+                    open.contains(&After { job: *on, when: *when })
+                }
+                (Waiting::GroupFull { .. }, WaitsFor::Room) => model.is_full(at),
+                // (Of arrays: as many as may run, or none of which the partner is done.)
+                (Waiting::ArrayFull { .. } | Waiting::Dependency { .. }, WaitsFor::Room) => {
+                    arrays.iter().any(|array| array.0 == id)
+                }
+                (Waiting::Infeasible { .. }, WaitsFor::Room) => {
+                    infeasible = true;
+                    true
+                }
+                (Waiting::Resuming { first }, WaitsFor::Room) => {
+                    resuming.replace(*first).is_none_or(|was| was == *first)
+                }
+                (Waiting::Resources { .. }, WaitsFor::Room) => Some(id) == first,
+                (Waiting::Behind { first: named }, WaitsFor::Room) => Some(*named) == first && *named != id,
+                (Waiting::QueueFull { first: named, .. }, WaitsFor::Room) => Some(*named) == first,
+                _ => false,
+            };
+            assert!(says_so, "seed {seed}: job {id}: {why:?}, and the model: {:?}", model.waits_for(at));
+        }
+        // Room for all who wait, and not for more than before of those who never fit.
+        if infeasible || first.is_none() && resuming.is_none() {
+            continue;
+        }
+        rooms += 1;
+        machine.rules.at_once = u64::MAX;
+        for resource in 0..RESOURCES.len() as u16 {
+            machine.set_capacity(resource, machine.capacity(resource) + machine.used(resource));
+        }
+        machine.decide(now);
+        let goes_on = std::iter::from_fn(|| machine.next_decision()).find_map(|decision| match decision {
+            // (Of an array an element starts.)
+            Decision::Start { id, element, .. } => Some(element.map_or(id, |at| JobId(id.0 - 1 - u64::from(at)))),
+            Decision::Resume { id } => Some(id),
+            _ => None,
+        });
+        // (A suspended job of a full group goes on later, and nothing starts before it.)
+        if resuming.is_none() || goes_on.is_some() {
+            assert_eq!(goes_on, resuming.or(first), "seed {seed}");
+        }
+    }
+    assert!(rooms > seeds / 10, "{rooms}");
 }

@@ -52,6 +52,15 @@ pub(super) struct Model {
     pub(super) out: Vec<Decision<u32>>,
 }
 
+/// See [`Model::waits_for`].
+#[derive(Debug)]
+pub(super) enum WaitsFor {
+    Release,
+    Jobs(Vec<After>),
+    Time,
+    Room,
+}
+
 type Key = (i64, u64, usize);
 
 impl Model {
@@ -87,6 +96,24 @@ impl Model {
     pub(super) fn is_known(&self, id: usize) -> bool {
         let job = &self.jobs[id - 1];
         job.array.is_none() || job.begun
+    }
+
+    /// The first reason why a pending job has not begun, as far as it is the job's own.
+    pub(super) fn waits_for(&self, id: usize) -> WaitsFor {
+        let job = &self.jobs[id - 1];
+        if job.held {
+            WaitsFor::Release
+        } else if !job.open.is_empty() {
+            WaitsFor::Jobs(job.open.clone())
+        } else if job.waits_until.is_some() {
+            WaitsFor::Time
+        } else {
+            WaitsFor::Room
+        }
+    }
+    /// Does this many of the group run?
+    pub(super) fn is_full(&self, id: usize) -> bool {
+        self.full(self.jobs[id - 1].request.group)
     }
 
     fn is_held_by(&self, job: &ModelJob) -> bool {

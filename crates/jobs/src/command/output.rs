@@ -1,0 +1,78 @@
+//! Where the output of a program goes: to files without names, or of the user.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where one of the two outputs goes.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Target {
+    /// Kept, for the result.
+    #[default]
+    Kept,
+    /// To this file.
+    File(PathBuf),
+}
+
+impl Target {
+    pub(super) fn open(&self, append: bool) -> io::Result<File> {
+        match self {
+            Target::Kept => unnamed_file(),
+            Target::File(path) => {
+                let file = File::options().append(true).create(true).open(path).map_err(|error| named(path, error))?;
+                // (Both outputs may go to one file: it is emptied before the program begins. A
+                // device, or a pipe, is what it is.)
+                if !append && file.metadata()?.is_file() {
+                    file.set_len(0)?;
+                }
+                Ok(file)
+            }
+        }
+    }
+    /// What is kept of it for the result.
+    pub(super) fn contents(&self, file: &mut File, most: u64) -> Vec<u8> {
+        match self {
+            Target::Kept => contents(file, most),
+            Target::File(_) => Vec::new(),
+        }
+    }
+    /// How much is written there; of a file of the user nothing counts.
+    pub(super) fn written(&self, file: &File) -> u64 {
+        match self {
+            Target::Kept => file.metadata().map_or(0, |of| of.len()),
+            Target::File(_) => 0,
+        }
+    }
+}
+
+fn named(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+fn unnamed_file() -> io::Result<File> {
+    let folder = std::env::temp_dir();
+    let open = |flags: i32, path: &Path| {
+        File::options().read(true).append(true).create_new(flags == 0).custom_flags(flags).mode(0o600).open(path)
+    };
+    #[cfg(target_os = "linux")]
+    if let Ok(file) = open(libc::O_TMPFILE, &folder) {
+        return Ok(file);
+    }
+    // A file system without such files, or another system.
+    for _ in 0..100 {
+        let path = folder.join(format!("myriad-{}-{:x}", std::process::id(), myriad_core::task::rng::rng().next_u64()));
+        if let Ok(file) = open(0, &path) {
+            std::fs::remove_file(&path)?;
+            return Ok(file);
+        }
+    }
+    Err(io::Error::other("no file for the output in the folder for temporary files"))
+}
+
+fn contents(file: &mut File, most: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // (An output that cannot be read is none: the program's end says more.)
+    _ = file.rewind().and_then(|()| file.take(most).read_to_end(&mut bytes));
+    bytes
+}
