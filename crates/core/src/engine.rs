@@ -25,6 +25,33 @@ pub mod user_code {
     pub use crate::sched::user_code::{StoredWaker, UserValue, body, call, run};
 }
 
+/// The seam to what waits in the system for sockets: [`Reactor`](reactor::Reactor), one for each
+/// pool whose tasks wait for sockets, which [`here`](reactor::here) makes and finds.
+pub mod reactor {
+    pub use crate::sched::driver::reactor::Reactor;
+
+    /// The reactor of the calling task's pool, or, of another caller, that of the global runtime.
+    /// If there is none yet, `make` makes it.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    ///
+    /// # Panics
+    /// In a child of a fork, for a runtime of the parent: nobody would look.
+    pub fn here<E>(make: impl FnOnce() -> Result<&'static dyn Reactor, E>) -> Result<&'static dyn Reactor, E> {
+        let pool = crate::runtime::pools::here().inner();
+        pool.expect_here();
+        let workers = &pool.workers;
+        if let Some(reactor) = workers.reactor.get().filter(|reactor| reactor.is_here()) {
+            return Ok(reactor);
+        }
+        let reactor = workers.reactor.get_or_set(make()?);
+        // Those that sleep do so elsewhere, and the caller may compute for long, or be no worker.
+        workers.wake_all();
+        Ok(reactor)
+    }
+}
+
 /// What is done with panics.
 pub mod unwind {
     pub use crate::sched::cancel::{cancellation, end_cancellation, is_cancellation};
@@ -48,7 +75,7 @@ pub mod unwind {
 pub mod guest {
     pub use crate::api::guest::{
         Queues, WorkerRef, expect_jobs, has_idle, is_global_running, is_own_thread, is_same, join, number, outside,
-        run, spawn_job, spawn_job_in, spawn_on_worker, when_idle, worker,
+        run, spawn_behind, spawn_job, spawn_job_in, spawn_on_worker, when_idle, worker,
     };
 }
 
@@ -63,14 +90,22 @@ pub mod split {
 
 /// Which task is under way: [`UnderWay`](running::UnderWay), to be known again, or to be cancelled
 /// by one who knows that it has not ended, without a handle and without a table; and whether
-/// [something may run](running::has_room) on top of it.
+/// [something may run](running::has_room) on top of it. [`call_nested`](running::call_nested) calls
+/// ends that bring about others, a few on top of each other.
 pub mod running {
+    pub use crate::api::nested::call_nested;
     pub use crate::api::running::{ToTell, UnderWay, has_room};
 }
 
 /// Errors of joins that are no task's of the engine.
 pub mod join_error {
     pub use crate::api::error::{itself, panicked};
+}
+
+/// The scoped values of a moment, for work that goes through a queue of the crates above instead of
+/// a spawn: [`Captured`](scoped::Captured).
+pub mod scoped {
+    pub use crate::sched::context::Captured;
 }
 
 pub use crate::api::id::owner;

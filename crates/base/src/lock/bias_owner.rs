@@ -18,19 +18,22 @@
 //! *lease*: it ends with the worker's turn, by one plain store for all leases of the turn
 //! ([`BiasOwner::end_turn`]), and whoever finds it over takes the lock by its word, without a
 //! fence. Locks bear the lease's own key, which changes with each turn that made one. Only a lock
-//! that its worker meets again, turn after turn, becomes biased for good; or one that is used much
-//! in a turn that lasts, if its bias was never revoked. So tasks that move from worker to worker
-//! take their locks with them for nothing. (With biases for good alone, from 34 to 80 % of the lock
-//! operations of tasks that talk went by the word on two workers: each change of the worker cost a
-//! fence, and the debt forbade new biases.) A lease is also given to a worker in debt, as most of
-//! them cost no fence; not in deep debt.
+//! that its worker meets again, turn after turn, becomes biased for good; or one that is used in a
+//! turn which lasts from one look of the monitor to the next (`sample_long_turns`), if its bias
+//! was never revoked. So tasks that move from worker to worker take their locks with them for
+//! nothing. (With biases for good alone, from 34 to 80 % of the lock operations of tasks that talk
+//! went by the word on two workers: each change of the worker cost a fence, and the debt forbade
+//! new biases.) A lease is also given to a worker in debt, as most of them cost no fence; not in
+//! deep debt. (Rejected: a count of the operations by leases in a turn, which each of them had to
+//! lower by one, in place of the monitor's look: six instructions for each.)
 //!
 //! **Invariants.** (B1) `key` changes only under `revoking_all`, or by its own worker. (B2) No lock
 //! becomes biased to a key that is not settled: so from the change of `key` until it is settled its
 //! worker is in no lock by a bias, or on its way out. (B3) `settled` goes to a new key only after
 //! the worker was seen out of all locks since a heavy fence after the change of `key`: whoever
 //! acquires it sees what was done under older keys. (B4) `lease` changes only by its own worker,
-//! outside of all locks.
+//! outside of all locks. `entry` is `lease` or `SAMPLE`: the latter only sends an operation the
+//! long way, so it may be lost or late.
 //!
 //! **Ordering.** Revoking all against entering: `key` | heavy | `in_op` against `in_op` | light |
 //! `key`: as for one lock's bias. `settled` (Release) with the Acquire of who finds an older key in
@@ -41,9 +44,13 @@
 //! may be taken for one that is biased now, rightly so: nobody has had it in the meantime, for
 //! taking it wipes the key out.
 
+#[cfg(not(loom))]
+use crate::sys::atomic::compiler_fence;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, Peek};
 use crate::sys::choice::ticks;
-use crate::sys::fence::{Fence, heavy};
+#[cfg(loom)]
+use crate::sys::fence::Fence;
+use crate::sys::fence::heavy;
 use crate::sys::mutant::{on, ord};
 use std::ptr::null_mut;
 
@@ -53,10 +60,9 @@ pub(super) const NOBODY: u32 = 0;
 pub const NUMBER: u32 = (1 << 10) - 1;
 /// In a key: it is that of a lease.
 const LEASE: u32 = NUMBER + 1;
-/// After so many operations by leases in a turn the next one looks whether its lock should be
-/// biased for good: a lease costs each operation some instructions more. More than a future's poll
-/// makes before it yields: a lock that goes on to another worker with its future stays leased.
-const LEASE_USES: u32 = 1024;
+/// In place of a lease's key, where the next operation by a lease is to look whether its lock
+/// should be biased for good. No lock bears it, for it has nobody's number.
+const SAMPLE: u32 = LEASE;
 /// From one key of a number to the next.
 const NEXT: u32 = 2 * LEASE;
 /// Fences may take this part of the time.
@@ -75,11 +81,16 @@ pub struct BiasOwner {
     pub(super) lease: AtomicU32,
     /// A lock bears that key. Its worker's alone.
     leased: AtomicBool,
-    /// Operations by leases in this turn before the one that goes the long way. Its worker's alone.
-    lease_uses: AtomicU32,
+    /// Which leased locks its worker enters at once: those that bear `lease`; or none, at the next
+    /// operation ([`SAMPLE`], which others set).
+    entry: AtomicU32,
+    /// Which lease stood at the monitor's last look.
+    #[cfg(not(loom))]
+    seen: AtomicU32,
     /// The biased lock that its worker is in.
     pub(super) in_op: AtomicPtr<()>,
-    pub(super) fence: Fence,
+    #[cfg(loom)]
+    fence: Fence,
     /// Are biases worth while here?
     biases: bool,
     /// All biases of older keys have ended.
@@ -94,17 +105,20 @@ pub struct BiasOwner {
 }
 
 impl BiasOwner {
-    /// Number `number`, not 0, is this one's for ever.
-    pub fn new(number: u16, fence: Fence, biases: bool) -> BiasOwner {
+    /// Number `number`, not 0, is this one's for ever. `biases`: heavy fences meet its worker.
+    fn new(number: u16, biases: bool) -> BiasOwner {
         let number = u32::from(number);
         assert!(number != NOBODY && number <= NUMBER);
         BiasOwner {
             key: AtomicU32::new(number),
             lease: AtomicU32::new(number | LEASE),
             leased: AtomicBool::new(false),
-            lease_uses: AtomicU32::new(lease_uses()),
+            entry: AtomicU32::new(entry(number | LEASE)),
+            #[cfg(not(loom))]
+            seen: AtomicU32::new(NOBODY),
             in_op: AtomicPtr::new(null_mut()),
-            fence,
+            #[cfg(loom)]
+            fence: Fence::new(usize::from(Self::number_of(number)) - 1),
             biases,
             settled: AtomicU32::new(number),
             revoking_all: AtomicBool::new(false),
@@ -129,29 +143,47 @@ impl BiasOwner {
         bias == self.lease.load(Relaxed)
     }
 
-    /// The same before an operation. The one after [`LEASE_USES`] by leases in a turn is not let
-    /// in: it goes the long way.
+    /// The same before an operation; one that is to be a sample is not let in.
     #[inline(always)]
     pub(super) fn enters_at_once(&self, bias: u32) -> bool {
         if bias == self.key.load(Relaxed) {
             return true;
         }
         seldom();
-        let left = self.lease_uses.load(Relaxed);
-        let enters = bias == self.lease.load(Relaxed) && left > 0;
-        if enters {
-            self.lease_uses.store(left - 1, Relaxed);
-        }
-        enters
+        bias == self.entry.load(Relaxed)
     }
 
-    /// Is this that one operation?
+    /// Between the announcement of an operation and the look at the lock's bias; pairs with
+    /// [`heavy`].
+    #[inline(always)]
+    pub(super) fn light(&self) {
+        #[cfg(loom)]
+        self.fence.light();
+        // Where a fence for the compiler is not enough, no lock is ever biased: what is read next
+        // lets nobody in.
+        #[cfg(not(loom))]
+        compiler_fence(SeqCst);
+    }
+
+    /// For an operation by a lease that went the long way: is it a sample?
     pub(super) fn is_sample(&self) -> bool {
-        let is_sample = self.lease_uses.load(Relaxed) == 0;
+        let lease = self.lease.load(Relaxed);
+        let is_sample = self.entry.load(Relaxed) != lease;
         if is_sample {
-            self.lease_uses.store(lease_uses(), Relaxed);
+            self.entry.store(lease, Relaxed);
         }
         is_sample
+    }
+
+    /// The monitor looks: if its worker's turn has lasted since the last look, the next operation
+    /// by a lease is a sample.
+    #[cfg(not(loom))]
+    pub(super) fn sample_long_turn(&self) {
+        // Relaxed: a hint.
+        let lease = self.lease.load(Relaxed);
+        if self.leased.load(Relaxed) && self.seen.swap(lease, Relaxed) == lease {
+            self.entry.store(SAMPLE, Relaxed);
+        }
     }
 
     /// Is it the key of a lease?
@@ -193,10 +225,10 @@ impl BiasOwner {
     unsafe fn end_leases(&self) {
         debug_assert!(self.in_op.load(Relaxed).is_null(), "the end of a turn inside a biased lock");
         self.leased.store(false, Relaxed);
-        self.lease_uses.store(lease_uses(), Relaxed);
         let lease = self.lease.load(Relaxed).wrapping_add(NEXT);
         // Release: pairs with the Acquire in `has_ended`: what the worker did inside.
         self.lease.store(lease, ord(Release, "lease-release"));
+        self.entry.store(entry(lease), Relaxed);
     }
 
     /// Has this lease of its worker ended?
@@ -336,12 +368,12 @@ pub fn pause(spins: &mut u32) {
     }
 }
 
-#[inline(always)]
-fn lease_uses() -> u32 {
+/// What lets a worker in at once to locks that bear this lease.
+fn entry(lease: u32) -> u32 {
     #[cfg(loom)]
-    return if LONG_TURNS.get() { 1 } else { LEASE_USES };
+    return if LONG_TURNS.get() { SAMPLE } else { lease };
     #[cfg(not(loom))]
-    LEASE_USES
+    lease
 }
 
 #[cfg(loom)]
@@ -350,7 +382,7 @@ thread_local! {
     static REVOKES_ALL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// In a model: from now on each turn is a long one after one operation by a lease, or none is.
+/// In a model: from now on each turn is a long one, or none is.
 #[cfg(loom)]
 pub fn set_long_turns(yes: bool) {
     LONG_TURNS.set(yes);
@@ -363,11 +395,11 @@ pub fn set_revoke_all(yes: bool) {
 }
 
 #[cfg(not(loom))]
-pub use registry::{FreeNumbers, give_back, lock_free, operations_by_word, take};
+pub use registry::{FreeNumbers, give_back, lock_free, operations_by_word, sample_long_turns, take};
 
 #[cfg(not(loom))]
 mod registry {
-    use super::{BiasOwner, Fence, NUMBER};
+    use super::{BiasOwner, NUMBER};
     use crate::sys::fence::membarrier_works;
     use crate::sys::mutex::{Mutex, MutexGuard};
     use std::sync::OnceLock;
@@ -400,7 +432,7 @@ mod registry {
                 free.1
             })
         })?;
-        Some(ALL[usize::from(number)].get_or_init(|| BiasOwner::new(number, Fence::new(0), membarrier_works())))
+        Some(ALL[usize::from(number)].get_or_init(|| BiasOwner::new(number, membarrier_works())))
     }
 
     /// The worker ends, on the calling thread; another may have its number.
@@ -422,6 +454,13 @@ mod registry {
         ALL.iter().filter_map(OnceLock::get).map(|owner| owner.by_word.load(super::Relaxed)).sum()
     }
 
+    /// The monitor looks at all workers: a lock that is used in a turn which has lasted since the
+    /// last look is to be biased for good.
+    pub fn sample_long_turns() {
+        // Numbers are taken from 1 on.
+        ALL[1..].iter().map_while(OnceLock::get).for_each(BiasOwner::sample_long_turn);
+    }
+
     pub(in crate::lock) fn find(number: u16) -> &'static BiasOwner {
         ALL[usize::from(number)].get().expect("a lock is biased to a number that was taken")
     }
@@ -429,9 +468,9 @@ mod registry {
 
 #[cfg(loom)]
 mod registry {
-    use super::{BiasOwner, Fence};
+    use super::BiasOwner;
     loom::lazy_static! {
-        static ref ALL: [BiasOwner; 3] = std::array::from_fn(|i| BiasOwner::new(i as u16 + 1, Fence::new(i), true));
+        static ref ALL: [BiasOwner; 3] = std::array::from_fn(|i| BiasOwner::new(i as u16 + 1, true));
     }
     /// In a model: the worker of this number, from 1.
     pub fn find(number: u16) -> &'static BiasOwner {

@@ -8,7 +8,7 @@
 //!  others, after that turn: take the word; the owner's key is another one -> inside
 //! ```
 //! It starts unbiased, and is leased for a turn after two acquisitions in a row by one worker. If
-//! the worker meets its lease again in a later turn, or uses leases 1,024 times in one turn, the
+//! the worker meets its lease again in a later turn, or uses the lease in a turn that lasts, the
 //! lock is biased for good; after a revocation only when it has met its leases 64 times in a row,
 //! and twice as often after each further one. A revocation costs a heavy fence, 1 to 20 µs:
 //! [`BiasOwner`] sees to it that they do not take more than a few per cent of the time, and can end
@@ -65,6 +65,11 @@ const MOST_REST: u32 = 4;
 /// instead of 52 and 54.
 const MOST_FOREIGN_REST: u32 = 64;
 
+/// See [`MOST_REST`].
+fn most_rest(me: Option<&'static BiasOwner>) -> u32 {
+    if me.is_some() { MOST_REST } else { MOST_FOREIGN_REST }
+}
+
 /// Who took the word last, and how often in a row. Under the word.
 #[derive(Debug)]
 struct Run {
@@ -94,6 +99,7 @@ enum End {
 
 impl Run {
     /// Under the word: one more acquisition, by `me`. What the lock is to bear from now on.
+    #[inline(always)]
     fn next_bias(&mut self, end: End, me: Option<&'static BiasOwner>) -> Option<u32> {
         match end {
             End::Unbiased => {}
@@ -216,25 +222,26 @@ impl BiasedLock {
     #[inline(always)]
     pub unsafe fn lock(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
         if let Some(me) = me
-            && me.enters_at_once(self.bias.load(Relaxed))
-            && self.enter(me)
+            && self.enter(me, BiasOwner::enters_at_once)
         {
             return BiasedGuard { lock: self, biased: Some(me) };
         }
         self.lock_slow(me)
     }
 
-    /// Announces the operation and looks at the bias.
+    /// Announces the operation and looks at the bias: the worker is in the lock if `enters` says
+    /// so. (Not looked at before as well: the announcement costs two plain stores where the lock
+    /// is not biased to the worker, and the look would cost each operation three instructions.)
     #[inline(always)]
-    fn enter(&self, me: &'static BiasOwner) -> bool {
+    fn enter(&self, me: &'static BiasOwner, enters: impl Fn(&BiasOwner, u32) -> bool) -> bool {
         debug_assert!(me.in_op.load(Relaxed).is_null() || on("nested"), "a biased lock inside a biased lock");
         me.in_op.store(self.address(), ord(Release, "enter-release"));
         if !on("enter-light") {
-            me.fence.light();
+            me.light();
         }
         // Relaxed: only we ourselves set the bias to us, so what came before is ordered by our own
         // program.
-        if me.enters(self.bias.load(Relaxed)) {
+        if enters(me, self.bias.load(Relaxed)) {
             return true;
         }
         me.in_op.store(null_mut(), ord(Release, "leave-release"));
@@ -246,45 +253,59 @@ impl BiasedLock {
         std::ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// By the word.
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
         if let Some(me) = me {
             me.counts_word();
         }
-        loop {
-            self.take_word(if me.is_some() { MOST_REST } else { MOST_FOREIGN_REST });
-            let bias = self.bias.load(Relaxed);
-            if let Some(me) = me
-                && me.enters(bias)
-            {
-                // SAFETY: the word is taken, and what it guards is reached under it only.
-                let was_revoked = self.run.with(|run| unsafe { (*run).bias_threshold } > 0);
-                if BiasOwner::is_lease(bias)
-                    && me.is_sample()
-                    && !was_revoked
-                    && let Some(key) = me.may_bias()
-                {
-                    // Inside by the word, as below.
-                    self.bias.store(key, Relaxed);
-                    return BiasedGuard { lock: self, biased: None };
-                }
-                // It became ours (we set it in an earlier operation): enter as the owner does.
-                self.give_word();
-                if self.enter(me) {
-                    return BiasedGuard { lock: self, biased: Some(me) };
-                }
-                continue;
-            }
-            let end = self.end_bias(bias, me);
-            // SAFETY: the word is taken, and what it guards is reached under it only.
-            let bias = self.run.with_mut(|run| unsafe { (*run).next_bias(end, me) });
-            if let Some(key) = bias {
-                // We stay inside by the word: who would revoke needs the word first.
-                self.bias.store(key, Relaxed);
-            }
-            return BiasedGuard { lock: self, biased: None };
+        self.take_word(most_rest(me));
+        if self.bias.load(Relaxed) != NOBODY {
+            return self.lock_biased(me);
         }
+        self.stay_inside(End::Unbiased, me)
+    }
+
+    /// Under the word of a lock that is biased to somebody, perhaps to the caller.
+    #[cold]
+    #[inline(never)]
+    fn lock_biased(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
+        loop {
+            let bias = self.bias.load(Relaxed);
+            let Some(me) = me.filter(|me| me.enters(bias)) else {
+                let end = self.end_bias(bias, me);
+                return self.stay_inside(end, me);
+            };
+            // SAFETY: the word is taken, and what it guards is reached under it only.
+            let was_revoked = self.run.with(|run| unsafe { (*run).bias_threshold } > 0);
+            if BiasOwner::is_lease(bias)
+                && me.is_sample()
+                && !was_revoked
+                && let Some(key) = me.may_bias()
+            {
+                self.bias.store(key, Relaxed);
+                return BiasedGuard { lock: self, biased: None };
+            }
+            // It became ours (we set it in an earlier operation): enter as the owner does.
+            self.give_word();
+            if self.enter(me, BiasOwner::enters) {
+                return BiasedGuard { lock: self, biased: Some(me) };
+            }
+            self.take_word(MOST_REST);
+        }
+    }
+
+    /// Under the word: counts the acquisition, and stays inside by the word, also where the lock is
+    /// biased from now on: whoever would revoke that needs the word first.
+    #[inline(always)]
+    fn stay_inside(&self, end: End, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
+        // SAFETY: the word is taken, and what it guards is reached under it only.
+        let bias = self.run.with_mut(|run| unsafe { (*run).next_bias(end, me) });
+        if let Some(key) = bias {
+            self.bias.store(key, Relaxed);
+        }
+        BiasedGuard { lock: self, biased: None }
     }
 
     /// Under the word: ends this bias, if there is one. Afterwards its owner is outside, and the
@@ -313,6 +334,7 @@ impl BiasedLock {
         End::Bias
     }
 
+    #[inline(always)]
     fn take_word(&self, most_rest: u32) {
         // Acquire: pairs with the Release in `give_word`.
         if self.word.compare_exchange(0, 1, ord(Acquire, "word-acquire"), Relaxed).is_err() {

@@ -54,9 +54,15 @@ fn a_long_turn_makes_a_bias() {
     }
     let me = bias_owner::take().expect("a number for this thread");
     let lock = BiasedLock::new();
-    use_in_turn(&lock, me);
-    assert!(!lock.is_biased_to(me));
     (0..1100).for_each(|_| use_in_turn(&lock, me));
+    assert!(lock.is_leased_to(me) && !lock.is_biased_to(me), "nobody has looked");
+    // (Only this worker: other tests count what theirs do.) The second look finds the turn of the
+    // first.
+    me.sample_long_turn();
+    use_in_turn(&lock, me);
+    assert!(lock.is_leased_to(me) && !lock.is_biased_to(me), "one look is not two");
+    me.sample_long_turn();
+    use_in_turn(&lock, me);
     assert!(lock.is_biased_to(me));
     // SAFETY: taken above, on this thread, which is in no lock.
     unsafe { bias_owner::give_back(me) };

@@ -98,6 +98,13 @@ mod plain {
         /// The same as `load(SeqCst)`.
         fn load_in_order(&self) -> Self::Value;
     }
+    impl<T> LoadInOrder for AtomicPtr<T> {
+        type Value = *mut T;
+        #[inline(always)]
+        fn load_in_order(&self) -> *mut T {
+            self.load(Ordering::SeqCst)
+        }
+    }
     impl LoadInOrder for AtomicU8 {
         type Value = u8;
         #[inline(always)]
@@ -312,6 +319,17 @@ mod touched {
     pub trait LoadInOrder {
         type Value;
         fn load_in_order(&self) -> Self::Value;
+    }
+    impl<T> LoadInOrder for AtomicPtr<T> {
+        type Value = *mut T;
+        #[track_caller]
+        fn load_in_order(&self) -> *mut T {
+            let mut now = std::ptr::null_mut();
+            while let Err(other) = self.compare_exchange(now, now, Ordering::AcqRel, Ordering::Acquire) {
+                now = other;
+            }
+            now
+        }
     }
     impl LoadInOrder for AtomicU8 {
         type Value = u8;

@@ -56,6 +56,8 @@ pub enum Rank {
     Starting,
     /// Sets of tasks.
     Sets,
+    /// What reactors know of sockets.
+    Sockets,
     /// Foreign threads that sleep.
     Sleepers,
     /// This crate's own.

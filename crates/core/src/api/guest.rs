@@ -221,6 +221,20 @@ where
     drop(spawn::spawn_guest(pool, f, Location::caller()));
 }
 
+/// As [`Handle::spawn`], of a task which nobody joins, behind those that the calling worker has:
+/// for who has had a long turn, and has more to do.
+///
+/// # Panics
+/// If the runtime is that of the process from which this one was forked. In a runtime that has
+/// ended the closure is dropped.
+#[track_caller]
+pub fn spawn_behind<F>(pool: Handle, f: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    spawn::spawn_behind(pool, f, Location::caller());
+}
+
 /// As [`Scope::spawn`], of a job, which nobody joins.
 #[track_caller]
 pub fn spawn_job_in<'scope, F>(scope: &'scope Scope<'scope, '_>, f: F)

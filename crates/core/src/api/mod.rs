@@ -16,6 +16,7 @@ pub(crate) mod guest;
 pub(crate) mod handle;
 pub(crate) mod id;
 pub(crate) mod keep_thread;
+pub(crate) mod nested;
 pub(crate) mod pair;
 pub(crate) mod place;
 pub(crate) mod portable;

@@ -67,6 +67,14 @@ where
     }
 }
 
+/// Spawns into this pool as from outside: behind the tasks that the calling worker has.
+pub(crate) fn spawn_behind<F>(home: Handle, f: F, location: &'static Location<'static>)
+where
+    F: FnOnce() + Send + 'static,
+{
+    drop(spawn_into(home, Portable::closure(f), location, Builder::new(), Kind::CLOSURE));
+}
+
 /// Spawns a job of a [guest](Kind::GUEST) into this pool, from anywhere.
 pub(crate) fn spawn_guest<F>(home: Handle, f: F, location: &'static Location<'static>) -> JoinHandle<()>
 where

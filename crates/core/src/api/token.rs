@@ -402,7 +402,7 @@ impl Token {
 
     /// A future that is ready when the token is cancelled.
     pub fn cancelled(&self) -> WaitCancelled {
-        WaitCancelled { token: self.clone(), number: 0 }
+        WaitCancelled { token: self.clone(), number: 0, registered: (0, 0) }
     }
 }
 
@@ -456,12 +456,21 @@ pub struct WaitCancelled {
     token: Token,
     /// Its place among the wakers; 0: none yet.
     number: u64,
+    /// The data and the table of the waker there. (As long as it stands there these are no
+    /// other's.)
+    registered: (usize, usize),
 }
 
 impl Future for WaitCancelled {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = (cx.waker().data().addr(), std::ptr::from_ref(cx.waker().vtable()).addr());
+        if self.number != 0 && self.registered == waker && !self.token.is_cancelled() {
+            // Whoever cancels it from now on finds the waker that stands there.
+            return Poll::Pending;
+        }
+        self.registered = waker;
         // Cloned and dropped without the lock: wakers are user code.
         let waker = StoredWaker::clone_of(cx.waker());
         if self.number == 0 {

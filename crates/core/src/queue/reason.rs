@@ -51,14 +51,18 @@ pub enum WaitReason {
     Countdown,
     /// The initialisation of a `Once`.
     Once,
+    /// Input: bytes, a datagram, a connection.
+    Input,
+    /// Room for output; or the end of a connect.
+    Output,
 }
 
 /// All of them, by their numbers.
-const ALL: [WaitReason; 21] = {
+const ALL: [WaitReason; 23] = {
     use WaitReason::*;
     [
         Other, Yield, Join, Scope, Future, Sleep, Blocking, Gang, Recv, Send, Select, News, Lock, ReadLock, WriteLock,
-        Permits, Condition, Event, Barrier, Countdown, Once,
+        Permits, Condition, Event, Barrier, Countdown, Once, Input, Output,
     ]
 };
 
@@ -74,6 +78,11 @@ impl WaitReason {
     /// The reason of this number; [`Other`](Self::Other) if there is none.
     pub(crate) fn of_number(number: u8) -> WaitReason {
         ALL.get(usize::from(number)).copied().unwrap_or(WaitReason::Other)
+    }
+
+    /// Is it for a socket?
+    pub(crate) fn is_of_socket(self) -> bool {
+        matches!(self, WaitReason::Input | WaitReason::Output)
     }
 
     /// How far behind its node a wait for this has the address of what is waited for. Those who
@@ -94,7 +103,9 @@ impl WaitReason {
             | WaitReason::Event
             | WaitReason::Barrier
             | WaitReason::Countdown
-            | WaitReason::Once => Some(BEHIND_WAIT),
+            | WaitReason::Once
+            | WaitReason::Input
+            | WaitReason::Output => Some(BEHIND_WAIT),
             WaitReason::Other
             | WaitReason::Yield
             | WaitReason::Future
@@ -130,6 +141,8 @@ impl fmt::Display for WaitReason {
             WaitReason::Barrier => "waits at a barrier",
             WaitReason::Countdown => "waits for a count",
             WaitReason::Once => "waits for an initialisation",
+            WaitReason::Input => "waits for input",
+            WaitReason::Output => "waits for room for output",
         })
     }
 }

@@ -61,6 +61,7 @@ pub struct Builder {
     latency: bool,
     dump_on_signal: bool,
     deadlock: OnDeadlock,
+    deadlock_hint: bool,
 }
 
 /// The user's function that makes a scheduler.
@@ -105,6 +106,7 @@ impl Builder {
             latency: false,
             dump_on_signal: false,
             deadlock: OnDeadlock::Report,
+            deadlock_hint: true,
         }
     }
 
@@ -388,6 +390,26 @@ impl Builder {
         self
     }
 
+    /// Is there a hint in debug builds when a deadlock is not certain, but likely? (Default: yes.)
+    ///
+    /// The hint is a line and a [`dump`](crate::dump()) on the standard error, once in a process:
+    /// when all tasks wait, a plain thread waits for them in [`run`](crate::run), a join or
+    /// `block_on`, and no thread has moved for a second, but the process's first one waits in a
+    /// lock with a time limit, as that of a test's harness does. A timer, a sleep, a wait for input
+    /// and a call in [`blocking`](crate::blocking()) hide a deadlock. There is none where a runtime
+    /// has switched the hint off, here, by [`OnDeadlock::Ignore`] or by `MYRIAD_DEADLOCK_HINT=0`;
+    /// and where no certain one would be found.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad::Builder::new().workers(1).deadlock_hint(false).build()?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn deadlock_hint(mut self, yes: bool) -> Builder {
+        self.deadlock_hint = yes;
+        self
+    }
+
     /// From now on SIGQUIT (`Ctrl-\\`, or `kill -QUIT`) writes a [`dump`](crate::dump()) of all
     /// runtimes to the standard error, and the process goes on. (Without this it ends.) For the
     /// whole process, for good; also if `MYRIAD_DUMP=1` is set. On Linux.
@@ -527,7 +549,7 @@ impl Builder {
         // and waits for no lock.
         unsafe { overflow::install(describe_current) };
         let runtime = Runtime::of(pools::start(configs)?);
-        deadlock::watch(runtime.handle(), self.deadlock);
+        deadlock::watch(runtime.handle(), self.deadlock, self.deadlock_hint);
         Ok(runtime)
     }
 

@@ -6,13 +6,18 @@
 //! waker matters, for nobody is left to use it. One thread that waits for anything else hides it,
 //! as in Go.
 //!
+//! In debug builds there is a hint, once, when a deadlock is only likely: see [`tell_perhaps`].
+//!
 //! **Rejected.** To count who holds the ends of a channel: a thread may have one and never use it,
-//! or get one later from a list. "Perhaps", when all tasks have waited for a second: each program
-//! that waits for its user would say so.
+//! or get one later from a list. "Perhaps", whenever all tasks have waited for a second: each
+//! program that waits for its user would say so.
 
 use super::dump::{Activity, Dump, TaskState, WhyWaiting, count, describe, dump};
+use crate::queue::reason::WaitReason;
+use crate::sched::hints;
 use crate::sched::pool::Handle;
 use crate::sched::rescue::quiet;
+use crate::sched::wait::sleepers;
 use crate::sched::{unwind, user_code};
 use myriad_base::sys::fork::{self, Rank};
 use myriad_base::sys::mutex::Mutex;
@@ -21,6 +26,8 @@ use myriad_base::sys::say::say;
 use myriad_base::sys::thread::abort_with;
 use std::fmt;
 use std::sync::Arc;
+// Std's: a hint.
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is done at a deadlock: see [`Builder::on_deadlock`](crate::Builder::on_deadlock).
 ///
@@ -105,19 +112,26 @@ struct Asked {
     era: u32,
     runtime: Handle,
     what: OnDeadlock,
+    /// [`Builder::deadlock_hint`](crate::Builder::deadlock_hint).
+    hint: bool,
 }
 
 static ASKED: Mutex<Vec<Asked>> = Mutex::new(Vec::new());
 
 /// The runtime of this handle begins.
-pub(super) fn watch(runtime: Handle, what: OnDeadlock) {
+pub(super) fn watch(runtime: Handle, what: OnDeadlock, hint: bool) {
     fork::hold(Rank::Deadlocks, || {
         let held = ASKED.lock();
         Box::new(|_| drop(held))
     });
     quiet::when_deadlocked(tell);
+    let off = || std::env::var_os("MYRIAD_DEADLOCK_HINT").is_some_and(|value| value == "0");
+    let hint = hint && hints::ON && !matches!(what, OnDeadlock::Ignore) && !off();
+    if hint {
+        quiet::when_perhaps_deadlocked(is_hint_wanted, || _ = on_own_thread(tell_perhaps));
+    }
     forget();
-    ASKED.lock().push(Asked { era: fork::era(), runtime, what });
+    ASKED.lock().push(Asked { era: fork::era(), runtime, what, hint });
 }
 
 /// A runtime has ended: what is asked for and what it holds is dropped.
@@ -131,16 +145,64 @@ pub(super) fn forget() {
     unwind::drop_quietly(over);
 }
 
+fn has_reactor(runtime: Handle) -> bool {
+    runtime.inner().runtime_pools().pools().iter().any(|pool| pool.workers.reactor.get().is_some())
+}
+
 fn is_in_use(runtime: Handle) -> bool {
     runtime.is_of_now() && !runtime.inner().is_elsewhere() && !runtime.inner().runtime_pools().pools().is_empty()
 }
 
-/// There is a deadlock. On the monitor's thread, which calls no user: another one tells.
+/// There is a deadlock. On the monitor's thread, which calls no user, and does not wait for a
+/// reader of the standard error: another one tells.
 fn tell() {
-    let body = || unwind::never_unwinds("the thread that tells of a deadlock", tell_all);
-    if std::thread::Builder::new().name("myriad-deadlock".into()).spawn(passing(body)).is_err() {
+    if !on_own_thread(tell_all) {
         say!("myriad: {}", Deadlock { dump: dump() });
     }
+}
+
+/// False: there is no thread.
+fn on_own_thread(body: fn()) -> bool {
+    let body = move || unwind::never_unwinds("the thread that tells of a deadlock", body);
+    std::thread::Builder::new().name("myriad-deadlock".into()).spawn(passing(body)).is_ok()
+}
+
+/// Was the hint given? Std's: a hint.
+static HINTED: AtomicBool = AtomicBool::new(false);
+
+/// Does a plain thread wait for tasks, without a time limit, and no runtime has no hints?
+fn is_hint_wanted() -> bool {
+    let mut waits = false;
+    sleepers::for_each(|_, waits_for, timed| waits |= !timed && is_for_tasks(waits_for.reason));
+    // (Where tasks wait for sockets, a server that nobody calls looks the same.)
+    let hinted = |asked: &Asked| asked.hint && !has_reactor(asked.runtime);
+    waits && !HINTED.load(Relaxed) && ASKED.lock().iter().all(|asked| hinted(asked) || !is_in_use(asked.runtime))
+}
+
+/// As in `run`, a join, a scope, `block_on`.
+fn is_for_tasks(reason: WaitReason) -> bool {
+    matches!(reason, WaitReason::Join | WaitReason::Scope | WaitReason::Future)
+}
+
+/// All threads have stood still for a second: there is perhaps a deadlock. That is said, if all
+/// tasks wait, a plain thread waits for tasks, and nothing of ours ends by itself: no timer, no
+/// call, no time limit. (Only the process's first thread could go on, if it waits for a time in a
+/// lock of others.)
+fn tell_perhaps() {
+    let found = dump();
+    let tasks_wait = !found.tasks.is_empty()
+        && found.tasks.iter().all(|task| matches!(task.activity, Activity::Waits | Activity::Dedicated));
+    let awaited = found.threads.iter().any(|thread| is_for_tasks(thread.reason));
+    let timed = found.threads.iter().any(|thread| thread.timed)
+        || found.pools.iter().flat_map(|pool| &pool.workers).any(|w| w.timer.is_some());
+    let calls = found.calls.iter().any(|calls| calls.threads > calls.idle || calls.queued > 0);
+    if !tasks_wait || !awaited || timed || calls || HINTED.swap(true, Relaxed) {
+        return;
+    }
+    say!(
+        "myriad: hint: perhaps a deadlock: all tasks wait, and a thread waits for them, while no thread has moved for a second or \
+         more, and none of ours waits for a time. (Said once, in debug builds; `Builder::deadlock_hint` decides.)\n{found}"
+    );
 }
 
 fn tell_all() {
@@ -178,7 +240,6 @@ fn tell_each(asked: &[OnDeadlock]) {
 #[cfg(all(test, not(loom)))]
 mod test {
     use super::*;
-    use crate::queue::reason::WaitReason;
     use std::panic::Location;
     use std::time::Duration;
 
@@ -188,7 +249,7 @@ mod test {
         let location = Location::caller();
         let tasks = joins.map(|(record, object)| TaskState {
             location,
-            name: None,
+            words: None,
             id: None,
             record,
             object,

@@ -26,6 +26,7 @@ use crate::record::header::{Header, Kind};
 use crate::record::position::{self, Position};
 use crate::record::task::Runnable;
 use crate::record::{memory, state};
+use crate::sched::driver::reactor::Reactor;
 use crate::sched::finish;
 use crate::sched::pool::{Admission, Pool};
 use myriad_base::sys::clock::{self, Instant};
@@ -77,6 +78,8 @@ pub(super) fn shutdown(pool: &'static Pool, patience: Duration) -> Report {
     for pool in &stopped {
         clean &= pool.join_leaving() && pool.blocked() == 0;
     }
+    // What waits for sockets beyond the runtime does so elsewhere from now on.
+    pools.iter().filter_map(|pool| pool.workers.reactor.get()).for_each(Reactor::end);
     pools.iter().for_each(|pool| pool.dedicated.join(true));
     clean &= pools.iter().all(|pool| pool.dedicated.is_empty());
     // All or none: a task that is still there may hold on to any pool.

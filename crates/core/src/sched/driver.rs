@@ -1,31 +1,30 @@
-//! Where a worker's loop meets what is outside of its queues: the clock, and who waits for it to
-//! have nothing to do. What drives tasks from outside (a reactor of I/O) has its places here:
+//! Where a worker's loop meets what is outside of its queues: the clock, sockets, and who waits for
+//! it to have nothing to do.
 //!
-//! | place | when | today |
+//! | place | when | what |
 //! |---|---|---|
-//! | [`poll`] | at each tick of the loop | the worker's timers |
+//! | [`poll`] | at each tick of the loop | the worker's timers; the reactor, if nobody has looked for a while |
+//! | [`poll_reactor`] | it finds nothing | the reactor |
 //! | [`poll_all`] | before it sleeps, after it has slept | the timers of all workers |
 //! | [`before_sleep`] | all know that it sleeps | the listener; until when it sleeps |
 //! | [`park::park`] | it sleeps, for how long at most is said | a futex |
 //! | [`park::unpark`] | it is woken | the same futex |
+//! | [`after_sleep`] | it was in the reactor | comes out, and hands the reactor over |
 //!
-//! The last two are called by the protocol of sleeping ([`crate::sched::idle`]), which has models.
-//!
-//! **What a reactor needs that is not there.** A worker that waits in it, and not in its futex,
-//! says so by a bit of its `sleeping` word: so who takes the word in `Workers::unpark` knows whom
-//! to call, at the price of a test of a register. One worker at a time waits there. The reactor
-//! wakes nobody in that wait, in which the worker is counted as asleep and has no role in hand: it
-//! fires in [`poll`] and [`poll_all`], which take the role. And it lives as long as the process,
-//! for who has taken the word may come with his call when the sleeper has long gone on.
+//! `park` and `unpark` are called by the protocol of sleeping ([`crate::sched::idle`]), which has
+//! models. It also enters the [`reactor`].
 //!
 //! **The listener** is for a library that divides a call by a number which is set beforehand
 //! (OpenBLAS): while all workers are busy it had better not divide, and nobody asks us before a
 //! call. So the number is lowered while they are, and here is where it is raised again.
 
 pub(super) mod park;
+pub(crate) mod phases;
+pub(crate) mod reactor;
 
+use crate::sched::idle::Slept;
 use crate::sched::timers::Timers;
-use crate::sched::worker::{Role, Worker};
+use crate::sched::worker::{OFTEN, Role, Worker};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 use std::time::Duration;
@@ -33,7 +32,46 @@ use std::time::Duration;
 /// Fires what is due on this worker. Wakers are user code, so the role is read anew.
 #[inline]
 pub(crate) fn poll(w: Role) -> Role {
-    Timers::poll(w)
+    let w = Timers::poll(w);
+    match w.pool.workers.reactor.get() {
+        None => w,
+        Some(reactor) => {
+            // (By the clock, and not by turns: a turn that reads a socket takes a hundred times as
+            // long as one that takes a message.)
+            w.tick_interval.set(OFTEN);
+            poll_in_order(w, || reactor.poll(true)).0
+        }
+    }
+}
+
+/// Wakes those that events of the system are for. True: there were some.
+pub(crate) fn poll_reactor(w: Role) -> (Role, bool) {
+    match w.pool.workers.reactor.get() {
+        None => (w, false),
+        Some(reactor) => poll_in_order(w, || reactor.poll(false)),
+    }
+}
+
+/// Lets the reactor wake: the futures go behind all that are queued, in the order of their events.
+/// (Before them, as others go that are woken, the last of a thousand connections would wait for
+/// many rounds of the first: p99 66 ms in place of 14.)
+fn poll_in_order(w: Role, poll: impl FnOnce() -> bool) -> (Role, bool) {
+    let of = w.as_static();
+    of.wakes_in_order.store(true, Relaxed);
+    let any = poll();
+    of.wakes_in_order.store(false, Relaxed);
+    (w.refresh(), any)
+}
+
+/// A worker has slept. If that was in the reactor it comes out, and wakes those that the events are
+/// for; and if its tasks were long of late another one that sleeps is to take its place.
+pub(crate) fn after_sleep(w: Role, slept: Slept) -> Role {
+    let Slept::InReactor(entered) = slept else { return w };
+    let (w, any) = poll_in_order(w, || entered.leave());
+    if any && w.phases.was_long() && w.pool.workers.has_sleepers() {
+        w.pool.workers.wake_one();
+    }
+    w
 }
 
 /// Fires what is due on any worker of the pool; true if there was something.

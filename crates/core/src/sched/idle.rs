@@ -34,6 +34,7 @@ use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::queue::ready::ReadyQueue;
 use crate::record::task::Runnable;
 use crate::sched::driver::park;
+use crate::sched::driver::reactor::{InReactor, Reactor, ReactorPlace};
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use myriad_base::sys::fence::{Fence, heavy};
 use myriad_base::sys::futex::Parker;
@@ -68,7 +69,8 @@ pub(crate) struct WorkerShared {
 pub(crate) struct Remote {
     /// Its blocked tasks that others have woken.
     pub inbox: Inbox,
-    /// The word is not 0 while it sleeps or is about to: [`ASLEEP`] or [`RESTING`].
+    /// The word is not 0 while it sleeps or is about to: [`ASLEEP`], [`RESTING`] or
+    /// [`IN_REACTOR`].
     pub sleeping: Parker,
     /// It is stuck: others may go on with its ready tasks (in threads mode), and wakers tell them.
     pub allows_takeover: AtomicBool,
@@ -85,6 +87,33 @@ pub(crate) struct Remote {
 pub(crate) const ASLEEP: u32 = 1;
 /// A spare that is off duty.
 pub(crate) const RESTING: u32 = 2;
+/// Asleep as [`ASLEEP`], but in the reactor, which alone wakes it.
+pub(crate) const IN_REACTOR: u32 = 3;
+
+/// Does one whose word says so look for work when it is woken?
+#[inline(always)]
+pub(crate) fn is_asleep(word: u32) -> bool {
+    word == ASLEEP || word == IN_REACTOR
+}
+
+/// How a worker has slept.
+#[derive(Debug)]
+#[must_use = "one that was in the reactor comes out of it by `driver::after_sleep`"]
+pub(crate) enum Slept {
+    /// Not at all: there is something to do.
+    Not,
+    /// Until it was woken, or its time was over.
+    Yes,
+    /// The same in the reactor, which it still has.
+    InReactor(InReactor),
+}
+
+impl Slept {
+    /// Has it slept?
+    pub(crate) fn has_slept(&self) -> bool {
+        !matches!(self, Slept::Not)
+    }
+}
 
 impl Home {
     /// This worker.
@@ -138,7 +167,7 @@ impl WorkerShared {
     /// Does it sleep, as it has nothing to do? A hint.
     #[inline]
     pub(crate) fn sleeps(&self) -> bool {
-        self.remote.sleeping.word.load(Relaxed) == ASLEEP
+        is_asleep(self.remote.sleeping.word.load(Relaxed))
     }
 
     /// Does a task wait that only this worker may begin?
@@ -165,6 +194,8 @@ pub(crate) struct Workers {
     queues: OnceLock<Box<dyn PolicyQueues>>,
     /// Of each worker that is no spare the others, the nearest first; not set on a flat machine.
     nearest_first: OnceLock<Box<[Box<[u16]>]>>,
+    /// What waits for sockets, once one of the pool's tasks does.
+    pub reactor: ReactorPlace,
     /// The workers are to look up and end.
     stop: AtomicBool,
     /// The first `in_use` are set, and do not change.
@@ -192,6 +223,7 @@ impl Default for Workers {
             background: AtomicUsize::new(0),
             queues: OnceLock::new(),
             nearest_first: OnceLock::new(),
+            reactor: ReactorPlace::default(),
             stop: AtomicBool::new(false),
             all: OnceLock::new(),
             in_use: std::sync::atomic::AtomicUsize::new(0),
@@ -303,21 +335,29 @@ impl Workers {
             return false;
         }
         self.woken_from(before);
-        park::unpark(&shared.remote.sleeping);
+        if before != IN_REACTOR {
+            park::unpark(&shared.remote.sleeping);
+        } else if !on("interrupt-forgotten") {
+            self.reactor.get().into_iter().for_each(Reactor::interrupt);
+        }
         true
     }
 
     /// Uncounts one whose word said `before`.
     fn woken_from(&self, before: u32) {
-        self.counts.fetch_add(AWAKE.wrapping_sub(u32::from(before == ASLEEP)), Relaxed);
+        self.counts.fetch_add(AWAKE.wrapping_sub(u32::from(is_asleep(before))), Relaxed);
     }
 
-    /// Wakes one sleeper, if there is any; tries the next one when another waker was faster.
+    /// Wakes one sleeper, if there is any; tries the next one when another waker was faster. The
+    /// one in the reactor last: then nobody would see what comes to it.
     #[cold]
     pub(crate) fn wake_one(&self) {
-        for shared in self.all() {
-            if shared.remote.sleeping.word.load(Relaxed) == ASLEEP && (self.unpark(shared) || on("wake-gives-up")) {
-                return;
+        let in_reactor = self.reactor.get().filter(|_| !on("reactor-passed-over")).map(|_| IN_REACTOR);
+        for kind in [Some(ASLEEP), in_reactor].into_iter().flatten() {
+            for shared in self.all() {
+                if shared.remote.sleeping.word.load(Relaxed) == kind && (self.unpark(shared) || on("wake-gives-up")) {
+                    return;
+                }
             }
         }
     }
@@ -331,6 +371,12 @@ impl Workers {
     #[inline]
     pub(crate) fn has_sleepers(&self) -> bool {
         self.counts.load(Relaxed) & SLEEPERS > 0
+    }
+
+    /// Is there a reactor, and no worker in it? A hint.
+    pub(crate) fn is_reactor_empty(&self) -> bool {
+        let in_reactor = |m: &&WorkerShared| m.remote.sleeping.word.load(Relaxed) == IN_REACTOR;
+        self.reactor.get().is_some() && !self.all().iter().any(in_reactor)
     }
 
     /// Does every worker sleep or rest?
@@ -411,7 +457,7 @@ impl Workers {
             me.map_or_else(Fence::foreign, |me| me.deque.fence).light();
         }
         if self.has_sleepers() {
-            let to = to.map(|to| self.all()[to]).filter(|to| to.remote.sleeping.word.load(Relaxed) == ASLEEP);
+            let to = to.map(|to| self.all()[to]).filter(|to| to.sleeps());
             if !to.is_some_and(|to| self.unpark(to)) {
                 self.wake_one();
             }
@@ -599,8 +645,8 @@ impl Workers {
     }
 
     /// Sleeps until somebody wakes this worker, or for the time that `timeout` says once all know
-    /// that it sleeps. False: there is something to do, it did not sleep.
-    pub(crate) fn sleep(&self, me: &WorkerShared, timeout: impl FnOnce() -> Option<Duration>) -> bool {
+    /// that it sleeps.
+    pub(crate) fn sleep(&self, me: &WorkerShared, timeout: impl FnOnce() -> Option<Duration>) -> Slept {
         self.sleep_unless(me, || self.is_work_for(me), timeout)
     }
 
@@ -611,12 +657,34 @@ impl Workers {
         me: &WorkerShared,
         busy: impl FnOnce() -> bool,
         timeout: impl FnOnce() -> Option<Duration>,
-    ) -> bool {
-        let falls_asleep = self.fall_asleep_unless(me, busy);
-        if falls_asleep {
-            self.stay_asleep(me, timeout());
+    ) -> Slept {
+        if !self.fall_asleep_unless(me, busy) {
+            return Slept::Not;
         }
-        falls_asleep
+        let timeout = timeout();
+        match self.reactor.enter() {
+            Some(entered) => self.stay_in_reactor(me, entered, timeout),
+            None => {
+                self.stay_asleep(me, timeout);
+                Slept::Yes
+            }
+        }
+    }
+
+    /// Until there are events, or somebody wakes `me`, which has fallen asleep, or for a time.
+    fn stay_in_reactor(&self, me: &WorkerShared, entered: InReactor, timeout: Option<Duration>) -> Slept {
+        // Who takes the word from here on interrupts. One who was faster has woken `me` already.
+        // Release: pairs with the waker's swap, as the word's first. Acquire, if it fails: a wake
+        // shows us what it is for.
+        let word = &me.remote.sleeping.word;
+        if on("reactor-word-stored") {
+            word.store(IN_REACTOR, Release);
+            entered.wait(timeout);
+        } else if word.compare_exchange(ASLEEP, IN_REACTOR, AcqRel, Acquire).is_ok() {
+            entered.wait(timeout);
+        }
+        self.retract(me);
+        Slept::InReactor(entered)
     }
 
     /// All know that `me` sleeps. False: there is something to do, and it does not.

@@ -45,6 +45,9 @@ use myriad_base::sys::thread::relax;
 
 /// An idle worker looks around for so long before it sleeps.
 pub(crate) const SPIN_US: u64 = 50;
+/// One that looks around looks at the reactor as often, in microseconds: that is a call of the
+/// system.
+const POLL_US: u64 = 2;
 /// The same where others have all processors.
 pub(super) const SHORT_SPIN_US: u64 = 5;
 /// In every so manieth look it says how many free records it has.
@@ -456,11 +459,23 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
     if w.passes_jobs_over() {
         return spare::search(w);
     }
+    let began = ticks();
+    w.phases.idle_begins(began);
+    let (w, task) = look_around(w, began);
+    w.phases.idle_ends(began, ticks());
+    (w, task)
+}
+
+/// The same, for one that began at this time, in ticks.
+fn look_around(w: Role, began: u64) -> (Role, Option<Runnable>) {
     let workers = &w.pool.workers;
     let me = &w.as_static().shared;
     let mut w = w;
     let per_us = ticks_per_us();
-    let began = ticks();
+    let has_reactor = workers.reactor.get().is_some();
+    let look_for = if has_reactor { w.phases.look() } else { SPIN_US * per_us };
+    // (Who sleeps at once sees there what has come already.)
+    let mut polls_at = if has_reactor && look_for > 0 { began } else { u64::MAX };
     // From its second look on: the first one is short.
     let mut looking = None;
     loop {
@@ -503,11 +518,21 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
                 return (w, None);
             }
         }
+        if now >= polls_at {
+            polls_at = now + POLL_US * per_us;
+            // (Wakers are user code.)
+            looking = None;
+            let (now, any) = driver::poll_reactor(w);
+            w = now;
+            if any {
+                return (w, None);
+            }
+        }
         _ = looking.get_or_insert_with(Looking::begin);
         let in_the_way = busy::others_fill_processors();
         // Who must not yet force a steal does not sleep either, if there is something that only
         // force can take.
-        if now - began > if in_the_way { SHORT_SPIN_US } else { SPIN_US } * per_us
+        if now - began >= if in_the_way { look_for.min(SHORT_SPIN_US * per_us) } else { look_for }
             && (now >= w.force_at.get() || !workers.others(me).any(|m| m.deque.looks_stealable()))
         {
             w.stacks.trim(&w);
@@ -515,7 +540,7 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
             // Also if it did not: the monitor may have looked while all others slept and it was
             // about to.
             monitor::worker_awake();
-            if !slept {
+            if !slept.has_slept() {
                 // Somebody is busy: perhaps with tasks that only force can take.
                 let task = steal_forced(&w);
                 if task.is_some() {
@@ -524,7 +549,7 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
             }
             w.pool.next_wake.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
             drop(looking);
-            return (driver::poll_all(w).0, None);
+            return (driver::poll_all(driver::after_sleep(w, slept)).0, None);
         }
         // (Where others have all processors, and there is something for which it may not sleep yet,
         // it yields too.)

@@ -93,9 +93,10 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
             polled = true;
             // (Wakers are user code.)
             looking = None;
-            let (now, any) = driver::poll_all(w);
+            let (now, timers) = driver::poll_all(w);
+            let (now, events) = driver::poll_reactor(now);
             w = now;
-            if any {
+            if timers || events {
                 return (w, None);
             }
         }
@@ -103,12 +104,12 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
         let in_the_way = busy::others_fill_processors();
         if now - began > if in_the_way { SHORT_SPIN_US } else { SPIN_US } * per_us {
             w.stacks.trim(&w);
-            workers.sleep_unless(&w.shared, || last_search(&w), || driver::before_sleep(&w));
+            let slept = workers.sleep_unless(&w.shared, || last_search(&w), || driver::before_sleep(&w));
             // As others do, and for the same reasons.
             monitor::worker_awake();
             drop(looking);
             w.pool.next_wake.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
-            return (driver::poll_all(w).0, None);
+            return (driver::poll_all(driver::after_sleep(w, slept)).0, None);
         }
         if now - began > FORCE_US * per_us && !in_the_way {
             // Others may have no processor: there are more of us than of those.

@@ -51,7 +51,8 @@ pub fn call<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
 /// limit is around; or, on a thread that is no worker's, what it was called for. Its panic is
 /// caught, and is the task's. It is no guest in the middle of something of the engine, as what
 /// [`call`] runs: it runs as who calls, and a cancellation is meant for it. So who calls this holds
-/// no role, no lock and no borrow, and has left all that it holds as others may find it.
+/// no role, no lock and no borrow, and has left all that it holds as others may find it. (Or it is
+/// code within a [`call`], whose shield counts for it too.)
 #[inline(always)]
 pub fn body<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
     unwind::catch(f)

@@ -47,6 +47,7 @@ use crate::record::memory::{self, Memory};
 use crate::record::position;
 use crate::record::task::{Runnable, TaskRef};
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
+use crate::sched::driver::phases::Phases;
 use crate::sched::fork;
 use crate::sched::lifecycle;
 use crate::sched::pool::{Origin, Pool};
@@ -62,6 +63,8 @@ use std::ptr::null;
 /// futures on two workers takes an eighth longer: after each round a channel's lines move to the
 /// other processor. Twice as much wins little, and the others wait.)
 pub(crate) const BUDGET: u32 = 256;
+/// So much of it an operation on a socket takes, whose call of the system is some microseconds.
+pub(crate) const IO_COST: u32 = 8;
 /// The same for a closure that goes on with its own thread, in threads mode: it costs a switch of
 /// threads to let others run, some 3 µs, and not some nanoseconds. (Some 50 µs. With 256 a relay of
 /// unbounded channels took 1.8 times as long as with threads of std's.)
@@ -96,6 +99,10 @@ pub(crate) struct Peer {
     /// The system's number of the thread that has the role. Written by that thread, read by the
     /// monitor.
     pub thread: std::sync::atomic::AtomicU32,
+    /// Futures that are woken here go behind all that are queued: the reactor wakes. Written by the
+    /// worker. (Atomic, for in threads mode a waker of the user's may wait, and go on as another
+    /// worker.)
+    pub wakes_in_order: std::sync::atomic::AtomicBool,
     /// A spare is on duty while workers are stuck. Written by the monitor, and by the spare, which
     /// may give it up.
     pub on_duty: std::sync::atomic::AtomicBool,
@@ -136,6 +143,8 @@ pub(crate) struct Worker {
     pub next: blocked::Next,
     /// How many turns there are between two looks.
     pub tick_interval: Cell<u32>,
+    /// How long it was idle and busy of late: with a reactor.
+    pub phases: Phases,
     /// What is entered with the next turn.
     pub run_next: dispatch::RunNext,
     /// Counts looks: which task the next one is for.
@@ -346,6 +355,7 @@ impl Worker {
             tick_count: AtomicU32::new(0),
             frame_version: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
+            wakes_in_order: std::sync::atomic::AtomicBool::new(false),
             on_duty: std::sync::atomic::AtomicBool::new(false),
             alone: std::sync::atomic::AtomicIsize::new(0),
             stacks_made: std::sync::atomic::AtomicIsize::new(0),
@@ -361,6 +371,7 @@ impl Worker {
             peer,
             next: blocked::Next::default(),
             tick_interval: Cell::new(SELDOM),
+            phases: Phases::default(),
             run_next: dispatch::RunNext::default(),
             fairness_step: Cell::new(0),
             requested: Cell::new((0, 0)),
@@ -572,7 +583,13 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
 #[inline]
 pub(crate) fn schedule(task: Runnable) {
     match current() {
-        Some(worker) if worker.pool.number == task.header().runtime() => worker.push_woken(task),
+        Some(worker) if worker.pool.number == task.header().runtime() => {
+            if worker.wakes_in_order.load(Relaxed) {
+                worker.push_last(task);
+            } else {
+                worker.push_woken(task);
+            }
+        }
         _ => Pool::of_task(task.task_ref()).inject(task, Origin::Wake),
     }
 }

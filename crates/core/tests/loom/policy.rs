@@ -20,7 +20,7 @@ fn take_and_run(world: &TestPool, w: usize) {
         if let Some(task) = task {
             return start(task);
         }
-        if !world.workers.sleep(world.shared(w), || None) {
+        if !world.workers.sleep(world.shared(w), || None).has_slept() {
             thread::yield_now();
         }
     }
@@ -90,7 +90,7 @@ fn put_beside_what_is_kept() {
                     None => me.declined.store(version, Relaxed),
                 }
             }
-            if !w.workers.sleep(me, || None) {
+            if !w.workers.sleep(me, || None).has_slept() {
                 thread::yield_now();
             }
         }

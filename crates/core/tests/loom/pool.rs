@@ -92,7 +92,7 @@ impl TestPool {
                     return task;
                 }
             }
-            if !self.workers.sleep(me, || None) {
+            if !self.workers.sleep(me, || None).has_slept() {
                 thread::yield_now();
             }
         }

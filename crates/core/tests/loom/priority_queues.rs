@@ -57,7 +57,7 @@ impl World {
     /// A worker that sleeps until it has taken one, which it then runs for long.
     fn take_one(&self, worker: usize) {
         while !self.take() {
-            if !self.w.workers.sleep(self.w.shared(worker), || None) {
+            if !self.w.workers.sleep(self.w.shared(worker), || None).has_slept() {
                 thread::yield_now();
             }
         }
@@ -90,7 +90,7 @@ fn pinned() {
     let worker = spawn_part(&world, |world| {
         let me = world.w.shared(0);
         while !me.has_pinned() {
-            if !world.w.workers.sleep(me, || None) {
+            if !world.w.workers.sleep(me, || None).has_slept() {
                 thread::yield_now();
             }
         }

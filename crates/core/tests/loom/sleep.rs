@@ -9,11 +9,62 @@ use super::tasks::start;
 use super::{SCRIPT, Script};
 use crate::queue::parked::{Home, Parked, Resumable};
 use crate::record::task::Runnable;
-use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
+use crate::sched::driver::reactor::Reactor;
+use myriad_base::sys::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+use myriad_base::sys::futex::Parker;
 use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A reactor whose only events are interrupts.
+struct Interrupted {
+    entered: AtomicBool,
+    /// 0: interrupted.
+    word: Parker,
+}
+
+impl Interrupted {
+    /// That of this pool, from now on.
+    fn of(w: &TestPool) {
+        let reactor = Interrupted { entered: AtomicBool::new(false), word: Parker::new(1) };
+        w.workers.reactor.get_or_set(Box::leak(Box::new(reactor)));
+    }
+}
+
+impl Reactor for Interrupted {
+    fn poll(&self, _: bool) -> bool {
+        false
+    }
+    fn has_events(&self) -> bool {
+        false
+    }
+    fn enter(&self) -> bool {
+        !self.entered.swap(true, Acquire)
+    }
+    fn wait(&self, timeout: Option<Duration>) {
+        while self.word.word.load(Acquire) != 0 && timeout.is_none() {
+            self.word.wait(1, None);
+        }
+        self.word.word.store(1, Relaxed);
+    }
+    fn leave(&self) -> bool {
+        self.entered.store(false, Release);
+        false
+    }
+    fn interrupt(&self) {
+        self.word.word.store(0, Release);
+        // SAFETY: a reference: the parker stands.
+        unsafe { Parker::wake(&self.word) };
+    }
+    fn end(&self) {}
+    fn describe(&self, _: usize) -> Option<String> {
+        None
+    }
+    fn is_here(&self) -> bool {
+        true
+    }
+}
 
 const MOMENT: Option<Duration> = Some(Duration::from_millis(1));
 
@@ -100,13 +151,36 @@ fn injected() {
     w.tasks.assert_all_ran();
 }
 
+/// The same where the worker sleeps in the reactor.
+fn injected_beside_a_reactor() {
+    let w = TestPool::new(1, 0);
+    Interrupted::of(&w);
+    let sleeper = spawn_part(&w, |w| assert!(w.find(0).is_none()));
+    w.workers.inject();
+    sleeper.join().unwrap();
+}
+
+/// A worker sleeps, and another one goes to sleep in the reactor; two things are injected, and each
+/// wakes one.
+fn injected_beside_two() {
+    let w = TestPool::new(2, 0);
+    Interrupted::of(&w);
+    w.put_to_sleep(1);
+    let in_reactor = spawn_part(&w, |w| assert!(w.find(0).is_none()));
+    let asleep = spawn_part(&w, |w| w.workers.stay_asleep(w.shared(1), None));
+    w.workers.inject();
+    w.workers.inject();
+    in_reactor.join().unwrap();
+    asleep.join().unwrap();
+}
+
 /// Two tasks are injected; worker 1 sleeps, and 0 is going to. A wake shows worker 0 what it is
 /// for: else it would sleep again, be woken for the second task too, and take only one.
 fn injected_twice() {
     let w = TestPool::new(2, 0);
     w.put_to_sleep(1);
     let sleeper = spawn_part(&w, |w| {
-        w.workers.sleep(w.shared(0), || None);
+        _ = w.workers.sleep(w.shared(0), || None);
         assert!(w.find(0).is_none());
         w.workers.uninject(1);
     });
@@ -131,7 +205,7 @@ fn request_cleared() {
     w.shared(0).deque.request_reliably(); // somebody asked before
     w.push(0, 1);
     let sleeper = spawn_part(&w, |w| {
-        w.workers.sleep(w.shared(1), || None);
+        _ = w.workers.sleep(w.shared(1), || None);
         w.find_and_run(1);
     });
     w.workers.serve_requests(w.shared(0), w.deque(0));
@@ -186,7 +260,7 @@ fn wake_passed_on() {
     w.put_to_sleep(2);
     w.push(0, 1);
     let searcher = spawn_part(&w, |w| {
-        w.workers.sleep(w.shared(1), || None);
+        _ = w.workers.sleep(w.shared(1), || None);
         w.find_and_run(1);
     });
     w.spawn(0, 2);
@@ -220,8 +294,8 @@ fn count() {
 fn timed() {
     let w = TestPool::new(2, 0);
     let sleeper = spawn_part(&w, |w| {
-        assert!(w.workers.sleep(w.shared(1), || MOMENT));
-        assert!(w.workers.sleep(w.shared(1), || MOMENT));
+        assert!(w.workers.sleep(w.shared(1), || MOMENT).has_slept());
+        assert!(w.workers.sleep(w.shared(1), || MOMENT).has_slept());
     });
     w.workers.unpark(w.shared(1));
     w.workers.wake_one();
@@ -291,7 +365,7 @@ fn tombstone() {
     deque.publish();
     assert_eq!(deque.steal(&mut [None]), 1);
     assert!(w.pop_and_run(0));
-    assert!(w.workers.sleep(w.shared(1), || MOMENT), "a tombstone is taken for a task");
+    assert!(w.workers.sleep(w.shared(1), || MOMENT).has_slept(), "a tombstone is taken for a task");
 }
 
 pub static SCRIPTS: &[Script] = &[
@@ -323,6 +397,24 @@ pub static SCRIPTS: &[Script] = &[
         run: injected,
         foreign: true,
         mutants: &["inject-light", "sleep-no-heavy", "sleep-no-recheck"],
+        ..SCRIPT
+    },
+    Script {
+        name: "sleep.injected_beside_a_reactor",
+        run: injected_beside_a_reactor,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["inject-light", "interrupt-forgotten", "reactor-word-stored", "sleep-no-recheck"],
+        ..SCRIPT
+    },
+    Script {
+        name: "sleep.injected_beside_two",
+        run: injected_beside_two,
+        threads: 3,
+        owners: 2,
+        foreign: true,
+        bound: (Some(2), Some(3)),
+        mutants: &["interrupt-forgotten", "reactor-passed-over"],
         ..SCRIPT
     },
     Script {

@@ -68,7 +68,7 @@ impl Ward {
     /// Worker 1 looks for such a task until it has one, and sleeps in between.
     fn help_once(&self) {
         while !self.help() {
-            if !self.w.workers.sleep(self.w.shared(1), || None) {
+            if !self.w.workers.sleep(self.w.shared(1), || None).has_slept() {
                 thread::yield_now();
             }
         }

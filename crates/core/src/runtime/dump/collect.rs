@@ -1,6 +1,6 @@
 //! Taking a dump: one walk through the memory of records.
 
-use super::{Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, WorkerState};
+use super::{Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, Words, WorkerState};
 use crate::queue::look::{self, Look, Lookers, WaitsFor};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
@@ -11,7 +11,7 @@ use crate::record::state;
 use crate::record::task::HeapRecord;
 use crate::sched::calls::{BLOCKING, COMPUTE, CallCounts};
 use crate::sched::cancel::scoped_tasks::Frame;
-use crate::sched::idle::{ASLEEP, RESTING};
+use crate::sched::idle::{RESTING, is_asleep};
 use crate::sched::pool::{FramesStay, MOST, Pool, TaskId};
 use crate::sched::wait::sleepers;
 use crate::sched::worker::Peer;
@@ -290,7 +290,7 @@ impl<'a> Walk<'a> {
         let Who { location, name, id, is_future } = who;
         let task = TaskState {
             location,
-            name,
+            words: name.map(|name| Box::new(Words { name: Some(name), socket: None })),
             id,
             record: address,
             object: waits.map_or(0, |waits| waits.object),
@@ -386,6 +386,12 @@ impl<'a> Walk<'a> {
                 task.activity = Activity::Runs;
             }
         }
+        for task in self.tasks.iter_mut().filter(|task| task.reason.is_some_and(WaitReason::is_of_socket)) {
+            let reactor = self.pools[usize::from(task.pool)].workers.reactor.get();
+            if let Some(socket) = reactor.and_then(|reactor| reactor.describe(task.object)) {
+                task.words.get_or_insert_default().socket = Some(socket);
+            }
+        }
         let mut threads = Vec::new();
         sleepers::for_each(|thread, waits, timed| {
             let WaitsFor { reason, object } = waits;
@@ -427,7 +433,7 @@ fn pool_state(pool: &'static Pool, ended: usize, running: &HashMap<usize, &TaskS
 /// of what the worker runs now, which may be in a frame, is right only of one that is stuck.)
 fn worker_state(pool: &Pool, w: &'static Peer, running: &HashMap<usize, &TaskState>) -> WorkerState {
     let doing = match w.shared.remote.sleeping.word.load(Relaxed) {
-        ASLEEP => Doing::Sleeps,
+        word if is_asleep(word) => Doing::Sleeps,
         RESTING => Doing::Rests,
         _ if w.shared.remote.stuck.load(Relaxed) => Doing::Stuck,
         _ => Doing::Works,
@@ -436,6 +442,7 @@ fn worker_state(pool: &Pool, w: &'static Peer, running: &HashMap<usize, &TaskSta
     let task = running.get(&w.running.get().record_elsewhere().addr()).filter(|_| runs);
     let next = w.timers.next();
     let timer = (next != u64::MAX).then(|| Duration::from_nanos(next.saturating_sub(pool.now().as_nanos())));
-    let (name, location) = task.map_or((None, None), |task| (task.name.clone(), Some(task.location)));
+    let (name, location) = task
+        .map_or((None, None), |task| (task.words.as_ref().and_then(|words| words.name.clone()), Some(task.location)));
     WorkerState { spare: w.spare, doing, name, location, timer }
 }

@@ -13,7 +13,8 @@ impl Dump {
     ///    "workers": [{"doing": "works", "spare": false, "task": null | "..", "at": null | "FILE:LINE:COLUMN",
     ///                 "next_timer_ns": null | 0}]}],
     ///  "tasks": [{"id": null | 0, "name": null | "..", "at": "..", "future": false, "pool": 0, "activity": "waits",
-    ///             "waits_for": null | "recv", "object": null | 0, "joins": null | 0, "waits_ms": 0}],
+    ///             "waits_for": null | "recv", "object": null | 0, "socket": null | "..", "joins": null | 0,
+    ///             "waits_ms": 0}],
     ///  "threads": [{"name": null | "..", "waits_for": "join", "object": null | 0, "limit": false}],
     ///  "calls": [{"name": "..", "threads": 0, "idle": 0, "queued": 0}]}
     /// ```
@@ -144,8 +145,9 @@ impl TaskState {
             "{{\"id\": {id}, \"name\": {name}, \"at\": {place}, \"future\": {future}, \"pool\": {pool}, \"activity\": \"{activity}\""
         )?;
         let (waits, object, joins) = (Or(self.reason.map(reason)), Or(self.object()), Or(joins));
-        let ms = self.waits_since().as_millis();
-        write!(out, ", \"waits_for\": {waits}, \"object\": {object}, \"joins\": {joins}, \"waits_ms\": {ms}}}")
+        let (socket, ms) = (Or(self.socket().map(Quoted)), self.waits_since().as_millis());
+        write!(out, ", \"waits_for\": {waits}, \"object\": {object}, \"socket\": {socket}, \"joins\": {joins}")?;
+        write!(out, ", \"waits_ms\": {ms}}}")
     }
 }
 

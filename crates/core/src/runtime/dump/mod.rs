@@ -76,7 +76,7 @@ impl Dump {
 #[derive(Debug, Clone)]
 pub struct TaskState {
     pub(super) location: &'static Location<'static>,
-    pub(super) name: Option<Arc<str>>,
+    pub(super) words: Option<Box<Words>>,
     pub(super) id: Option<TaskId>,
     pub(super) record: usize,
     pub(super) object: usize,
@@ -86,6 +86,13 @@ pub struct TaskState {
     pub(super) is_future: bool,
     pub(super) activity: Activity,
     pub(super) reason: Option<WaitReason>,
+}
+
+/// What most tasks have none of: so a million of them take less memory.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Words {
+    pub(super) name: Option<Arc<str>>,
+    pub(super) socket: Option<String>,
 }
 
 /// What a task does, in a [`Dump`].
@@ -109,7 +116,7 @@ impl TaskState {
     }
     /// Its name, if it was given one.
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.words.as_ref()?.name.as_deref()
     }
     /// Where it was spawned.
     pub fn spawned_at(&self) -> &'static Location<'static> {
@@ -132,6 +139,11 @@ impl TaskState {
     /// for the same are known: its address. `None` where that is not known, as in a select.
     pub fn object(&self) -> Option<usize> {
         (self.object != 0).then_some(self.object)
+    }
+    /// The address of the socket that it waits for: that of the peer, or else the socket's own;
+    /// `None` if it waits for something else, or the socket has none, as a pipe.
+    pub fn socket(&self) -> Option<&str> {
+        self.words.as_ref()?.socket.as_deref()
     }
     /// For how long it has been in this same wait, at least: since the first dump that has seen it
     /// there, if each dump since has. (So it is 0 in the first one; and while another task runs on

@@ -86,6 +86,7 @@ fn noun(reason: WaitReason) -> &'static str {
         WaitReason::Recv | WaitReason::Send => "channel",
         WaitReason::News => "promise, watch or broadcast",
         WaitReason::Lock | WaitReason::ReadLock | WaitReason::WriteLock => "lock",
+        WaitReason::Input | WaitReason::Output => "socket",
         WaitReason::Join => "task",
         WaitReason::Scope => "scope",
         _ => "object",
@@ -127,7 +128,10 @@ pub(crate) fn describe(task: &TaskState) -> String {
 /// What one task does.
 pub(super) fn doing(task: &TaskState) -> String {
     match (task.activity, task.reason) {
-        (Activity::Waits, Some(reason)) => reason.to_string(),
+        (Activity::Waits, Some(reason)) => match task.socket() {
+            Some(socket) => format!("{reason}: {socket}"),
+            None => reason.to_string(),
+        },
         (Activity::Waits, None) => "waits to be woken".into(),
         (Activity::Runs, _) => "runs".into(),
         (Activity::Queued, _) => "is queued".into(),

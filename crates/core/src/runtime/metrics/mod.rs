@@ -13,7 +13,6 @@ use crate::record::current::CurrentTask;
 use crate::record::memory;
 use crate::runtime::pools::inside;
 use crate::sched::calls::{BLOCKING, COMPUTE, CallCounts, ThreadPool};
-use crate::sched::idle::{ASLEEP, RESTING};
 use crate::sched::latency::Latency;
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::worker::Peer;
@@ -265,7 +264,7 @@ impl WorkerMetrics {
     fn read(w: &'static Peer, is_spare: bool) -> WorkerMetrics {
         let sleeping = w.shared.remote.sleeping.word.load(Relaxed);
         let state = match () {
-            () if sleeping == ASLEEP || sleeping == RESTING => WorkerActivity::Parked,
+            () if sleeping != 0 => WorkerActivity::Parked,
             () if w.shared.remote.stuck.load(Relaxed) => WorkerActivity::Stuck,
             () if w.running.get() == CurrentTask::NOTHING => WorkerActivity::Searching,
             () => WorkerActivity::Busy,

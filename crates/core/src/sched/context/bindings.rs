@@ -213,6 +213,74 @@ pub(super) fn bind(binding: Arc<Binding>) -> Unbind {
     Unbind(unsafe { &*context }.with_bindings(|bindings| bindings.replace(binding)))
 }
 
+/// What was bound around the caller at one moment: for work that is handed over past a spawn.
+pub struct Captured(Chain);
+
+impl Captured {
+    /// What is bound around the caller.
+    #[inline]
+    pub fn here() -> Captured {
+        Captured(current())
+    }
+
+    /// Nothing is bound.
+    pub fn none() -> Captured {
+        Captured(None)
+    }
+
+    /// Is nothing bound?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Calls `f` with this bound, and nothing else: what is bound around the caller is hidden.
+    #[track_caller]
+    #[inline]
+    pub fn call<R>(&self, f: impl FnOnce() -> R) -> R {
+        match &self.0 {
+            Some(binding) => {
+                let _bound = bind(binding.clone());
+                f()
+            }
+            None => {
+                let _hidden = current().map(|_| Hidden::new());
+                f()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Captured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Captured").field("is_empty", &self.is_empty()).finish_non_exhaustive()
+    }
+}
+
+/// Nothing is bound around the caller until this is dropped: holds what was bound before, of which
+/// there is something, so that the context stands; and keeps the context.
+struct Hidden(Chain);
+
+impl Hidden {
+    fn new() -> Hidden {
+        let context = find();
+        // SAFETY: what `find` returns is the caller's own context; something is bound, so there is
+        // one.
+        let context = unsafe { &*context };
+        context.keep();
+        Hidden(context.with_bindings(Option::take))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // SAFETY: what `find` returns is the caller's own context, which `new` has kept.
+        let context = unsafe { &*find() };
+        context.with_bindings(|bindings| *bindings = self.0.take());
+        context.keep_no_more();
+    }
+}
+
 /// Ends a binding: holds what was bound before.
 pub(super) struct Unbind(Chain);
 

@@ -44,7 +44,7 @@ mod task_local;
 mod traits;
 
 use crate::record::current::{ContextHead, CurrentTask};
-pub use bindings::ScopedValue;
+pub use bindings::{Captured, ScopedValue};
 pub(crate) use future::{finish as finish_future, pause as pause_future};
 pub(crate) use relocated::Relocated;
 pub use scoped::Bound;
@@ -217,6 +217,11 @@ impl Context {
     /// has one already.
     fn keep(&self) {
         self.borrows.set(self.borrows.get() + 1);
+    }
+
+    /// Ends a [`keep`](Self::keep).
+    fn keep_no_more(&self) {
+        self.borrows.set(self.borrows.get() - 1);
     }
 
     /// Drops what is in it: the task-locals, the newest first; then the scoped values; then the

@@ -27,6 +27,8 @@ use crate::sched::calls;
 use crate::sched::pool::Pool;
 use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
+#[cfg(not(loom))]
+use myriad_base::lock::bias_owner;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
 use myriad_base::sys::fork::{self, Rank};
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
@@ -185,6 +187,8 @@ fn run(generation: usize) {
                 errands.extend(watch.errands(now));
             }
         }
+        #[cfg(not(loom))]
+        bias_owner::sample_long_turns();
         // Without the lock, which those take who do it.
         errands.drain(..).for_each(|(number, errand)| tell::start(number, errand));
         match pause {

@@ -8,6 +8,11 @@
 //! A program that is idle for other reasons has a thread that waits for something else than a
 //! thread (input, a time, a child), which is most often the first one that is looked at.
 //!
+//! **Perhaps.** In debug builds, while a plain thread waits for tasks, the look goes on: do all
+//! threads stand still for a second and longer, where the process's first one may wait for a time?
+//! So libtest's own thread, which waits for its tests with a time limit, does not hide a deadlock
+//! in one of them. (Any other thread that waits for a time may be a timer.)
+//!
 //! Who is told is left here by the floor above, and nothing is done before somebody has.
 
 use myriad_base::sys::clock;
@@ -27,7 +32,15 @@ const BETWEEN: Duration = Duration::from_millis(10);
 /// and wake up all the time, of thousands, cost a tenth of a processor at most.
 const REST: u32 = 10;
 
+/// So long all stands still when there is perhaps a deadlock; twice as long at each further look.
+const STILL: Duration = Duration::from_secs(1);
+const LONGEST_STILL: Duration = Duration::from_secs(64);
+
 static TOLD: Hooks<fn(), 1> = Hooks::new();
+/// Does a plain thread wait for tasks, and is a hint wanted?
+static WANTS_HINT: Hooks<fn() -> bool, 1> = Hooks::new();
+/// There is perhaps a deadlock.
+static PERHAPS: Hooks<fn(), 1> = Hooks::new();
 /// The monitor would look again, if a thread falls asleep.
 static WANTED: AtomicBool = AtomicBool::new(false);
 static MONITOR: Mutex<Option<Thread>> = Mutex::new(None);
@@ -42,6 +55,13 @@ pub(super) fn lock() -> MutexGuard<'static, Option<Thread>> {
 /// From now on this is called when there is a deadlock: on the monitor's thread, under no lock.
 pub(crate) fn when_deadlocked(told: fn()) {
     TOLD.set(0, told);
+}
+
+/// From now on these are called: is a hint wanted now? And: there is perhaps a deadlock. On the
+/// monitor's thread, under no lock: they wait for nothing.
+pub(crate) fn when_perhaps_deadlocked(wanted: fn() -> bool, told: fn()) {
+    WANTS_HINT.set(0, wanted);
+    PERHAPS.set(0, told);
 }
 
 /// A plain thread falls asleep, without a time limit.
@@ -74,13 +94,35 @@ pub(super) fn look(still: impl Fn() -> bool, timed: impl Fn() -> usize) -> bool 
     // First: who falls asleep from here on is seen, or wakes us.
     WANTED.store(true, Relaxed);
     let began = clock::system_now();
-    let is_deadlock = is_certain(&still, timed, |timed| waits::all_wait(timed, &still));
+    let is_deadlock = is_certain(&still, &timed, |timed| waits::all_wait(timed, false, &still));
     TOOK.store((clock::system_now() - began).as_nanos() as u64, Relaxed);
     if is_deadlock {
         WANTED.store(false, Relaxed);
         told();
+    } else {
+        look_on(&still, timed);
     }
     is_deadlock
+}
+
+/// There is no certain deadlock: looks on for one that is perhaps there, as long as nobody falls
+/// asleep, which asks for the first look again.
+fn look_on(still: &impl Fn() -> bool, timed: impl Fn() -> usize) {
+    let (Some(wanted), Some(told)) = (WANTS_HINT.get(0), PERHAPS.get(0)) else { return };
+    let looks_on = || still() && WANTED.load(Relaxed);
+    let mut pause = STILL;
+    while looks_on() && wanted() {
+        let before = waits::all_wait(timed(), true, looks_on);
+        rest(&looks_on, pause);
+        if before.is_some() && looks_on() && waits::all_wait(timed(), true, looks_on) == before {
+            told();
+        }
+        pause = LONGEST_STILL.min(2 * pause);
+    }
+    if still() && !WANTED.load(Relaxed) {
+        // The wake of who falls asleep was ours: the caller looks again.
+        std::thread::current().unpark();
+    }
 }
 
 /// Waits for this time, as long as `still`.

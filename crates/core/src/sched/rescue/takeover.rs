@@ -148,7 +148,9 @@ impl Workers {
         heavy();
         let stays = !me.has_ready() && !self.stops() && !on_duty();
         // It may have been woken, as a sleeper, for something that it does not do any more.
+        // (Or it was in the reactor, and whoever came to sleep meanwhile does so elsewhere.)
         let busy = self.has_injected()
+            || self.reactor.get().is_some()
             || self.others(me).any(|m| m.deque.is_busy() || m.allows_takeover() && m.has_free_ready());
         if busy && self.has_sleepers() {
             self.wake_one();

@@ -54,13 +54,14 @@ use super::reports::Reports;
 use super::stuck::{OnStuck, Stuck};
 use super::tell::Errand;
 use crate::sched::hints;
-use crate::sched::idle::{ASLEEP, RESTING, WorkerShared};
+use crate::sched::idle::{RESTING, WorkerShared, is_asleep};
 use crate::sched::pool::Pool;
 use crate::sched::timers::Timers;
 use crate::sched::unhandled::Unhandled;
 use crate::sched::worker::Peer;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::fence::Fence;
 use myriad_base::sys::{choice, thread};
 use std::time::Duration;
 
@@ -287,6 +288,7 @@ impl Watch {
             // Others look at the timers of all only when they have nothing else to do.
             let injected = self.pool.has_injected_for_spares();
             found.waits |= injected && found.running <= found.stuck - found.blocked || Timers::any_due(self.pool);
+            found.waits |= self.sees_events(found.sleepers);
         }
         if found.waits {
             if found.ready {
@@ -339,7 +341,7 @@ impl Watch {
             // Its next turn is one that counts.
             w.request_tick();
         }
-        found.sleepers += usize::from(sleeping == ASLEEP);
+        found.sleepers += usize::from(is_asleep(sleeping));
         let duration = now - history.at_since;
         let stands = |history: &WorkerHistory| duration >= threshold && (history.stuck || !moves(shared));
         let before = history.stuck;
@@ -437,6 +439,23 @@ impl Watch {
         }
     }
 
+    /// Workers are stuck, and so many sleep: are there events that nobody sees to? A worker that
+    /// sleeps elsewhere is woken for those that come, and takes its place in the reactor.
+    fn sees_events(&self, sleepers: usize) -> bool {
+        let workers = &self.pool.workers;
+        let Some(reactor) = workers.reactor.get() else { return false };
+        let any = sleepers == 0 && reactor.has_events();
+        if sleepers == 0 {
+            // One that falls asleep meanwhile may have found us in it, and be elsewhere. Pairs with
+            // the heavy fence in `sleep`: the reactor against `sleepers`.
+            Fence::foreign().light();
+        }
+        if workers.has_sleepers() && workers.is_reactor_empty() {
+            workers.wake_one();
+        }
+        any
+    }
+
     /// One more spare on duty. False: there is none, and none can be made.
     fn call_spare(&mut self, now: Instant) -> bool {
         let workers = &self.pool.workers;
@@ -482,7 +501,7 @@ impl Watch {
         let workers = &self.pool.workers;
         let all = workers.all().iter().enumerate().skip(self.workers);
         let on_duty = all.filter(|(i, shared)| {
-            let sleeps = shared.remote.sleeping.word.load(Relaxed) == ASLEEP;
+            let sleeps = shared.sleeps();
             // (One that has gone to sleep just when it went off duty must look up.)
             (Peer::of(shared).on_duty.load(Relaxed) || sleeps)
                 && !self.histories.get(*i).is_none_or(|history| history.stuck)

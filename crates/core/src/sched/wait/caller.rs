@@ -84,6 +84,33 @@ impl Caller {
         }
     }
 
+    /// As [`spend`](Self::spend), for an operation on a socket, which takes as long as many on a
+    /// channel.
+    #[inline(always)]
+    pub fn spend_io(self) {
+        if !self.has_spent_io() {
+            spent(Role::spent);
+        }
+    }
+
+    /// As [`poll_spend`](Self::poll_spend), for an operation on a socket.
+    #[inline(always)]
+    pub fn poll_spend_io(self, waker: &Waker) -> bool {
+        self.has_spent_io() || self.poll_spend(waker)
+    }
+
+    #[inline(always)]
+    fn has_spent_io(self) -> bool {
+        let Some(w) = self.worker() else { return true };
+        let left = w.budget.get();
+        if left < worker::IO_COST {
+            w.budget.set(0);
+            return false;
+        }
+        w.budget.set(left - worker::IO_COST);
+        true
+    }
+
     /// One operation of the running task's budget, after an operation that only tries, and has
     /// failed: so a closure that tries again and again cannot keep the worker from those who would
     /// make it possible (also in threads mode, where others have to wait longer otherwise). No
