@@ -33,6 +33,10 @@ use std::mem::{self, ManuallyDrop};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
+/// For how many messages the first memory is. (A ring of a channel begins with 128 bytes or more.
+/// Most actors have one message at a time, and keep the memory if that has not found them waiting.)
+const FIRST: usize = 2;
+
 /// See the module's header.
 pub struct Inbox<T>(Guarded<State<T>>);
 
@@ -119,6 +123,7 @@ impl<T> Inbox<T> {
                 if mem::take(&mut state.is_idle) {
                     return Under::Start;
                 }
+                state.queue.make_room(FIRST);
                 if in_front {
                     state.queue.push_front(&raw const *message)
                 } else {
@@ -440,5 +445,24 @@ impl<T> Future for ReceiveFuture<'_, T> {
 impl<T> fmt::Debug for ReceiveFuture<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReceiveFuture").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::{FIRST, Inbox};
+
+    #[test]
+    fn the_first_memory_is_for_two() {
+        let inbox = Inbox::new(false);
+        let capacity = || inbox.0.locked(myriad_core::engine::wait::Caller::get(), |state| state.queue.capacity());
+        assert_eq!(capacity(), 0);
+        for n in 0..100_u8 {
+            assert_eq!(inbox.push(n), super::Pushed::Done);
+            assert_eq!((inbox.pop(), capacity()), (Some(n), FIRST));
+        }
+        (0..100_u8).for_each(|n| assert_eq!(inbox.push(n), super::Pushed::Done));
+        assert_eq!(capacity(), 128);
+        (0..100_u8).for_each(|n| assert_eq!(inbox.pop(), Some(n)));
     }
 }

@@ -6,6 +6,7 @@
 // They panic where the output is full or closed: see `sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+pub mod answer;
 pub mod channel;
 mod entry;
 mod guarded;
@@ -13,6 +14,10 @@ mod impls;
 pub mod inbox;
 mod limit;
 pub mod lock;
+pub mod readiness {
+    //! What a reactor sets, and tasks wait for.
+    pub use crate::lock::readiness::{Readiness, ReadinessWait};
+}
 pub mod select;
 pub mod shared;
 mod values;

@@ -32,6 +32,18 @@ unsafe impl<T: Send> Send for Ring<T> {}
 const FIRST_BYTES: usize = 128;
 
 impl<T> Ring<T> {
+    /// For how many messages the first memory is.
+    const FIRST: usize = {
+        let most = FIRST_BYTES / if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
+        if most < 2 {
+            2
+        } else if most > 16 {
+            16
+        } else {
+            most.next_power_of_two()
+        }
+    };
+
     pub(crate) const fn new() -> Ring<T> {
         Ring { slots: NonNull::dangling(), first: 0, len: 0, capacity: 0 }
     }
@@ -82,7 +94,7 @@ impl<T> Ring<T> {
     #[inline(always)]
     pub(crate) unsafe fn push(&mut self, src: *const T) {
         if self.len == self.capacity {
-            self.grow();
+            self.grow(Self::FIRST);
         }
         let len = self.len;
         // SAFETY: `src` holds a message, which is moved once (this function's contract), into the
@@ -110,7 +122,7 @@ impl<T> Ring<T> {
     /// `src` holds a message, which is the caller's to move.
     pub(crate) unsafe fn push_front(&mut self, src: *const T) {
         if self.len == self.capacity {
-            self.grow();
+            self.grow(Self::FIRST);
         }
         self.first = self.first.wrapping_sub(1);
         // SAFETY: `src` holds a message, which is moved once (this function's contract), into the
@@ -183,11 +195,18 @@ impl<T> Ring<T> {
         self.first = self.first.wrapping_add(1);
     }
 
+    /// Makes room for one more. The first memory is for so many, a power of two.
+    #[inline(always)]
+    pub(crate) fn make_room(&mut self, first: usize) {
+        if self.len == self.capacity {
+            self.grow(first);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
-        let least = (FIRST_BYTES / size_of::<T>().max(1)).clamp(2, 16);
-        let capacity = (self.capacity * 2).max(least.next_power_of_two());
+    fn grow(&mut self, first: usize) {
+        let capacity = (self.capacity * 2).max(first);
         let mut slots = Box::<[T]>::new_uninit_slice(capacity);
         for i in 0..self.len {
             let slot = &mut slots[self.first.wrapping_add(i) & (capacity - 1)];

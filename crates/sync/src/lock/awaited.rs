@@ -50,6 +50,11 @@ impl<S> Queued<S> {
         self.wait_queue.one()
     }
 
+    /// Does anybody wait?
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.wait_queue.is_empty()
+    }
+
     /// Those who wait now are to go on: to be followed by [`Awaited::release_all`].
     pub(super) fn all(&mut self) -> Option<u64> {
         (!self.wait_queue.is_empty()).then(|| self.wait_queue.all())

@@ -52,6 +52,7 @@ pub(crate) mod op;
 mod poison;
 mod raw;
 mod raw_rw;
+pub(crate) mod readiness;
 mod reentrant;
 mod rwlock;
 mod semaphore;

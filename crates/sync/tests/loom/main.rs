@@ -4,13 +4,14 @@
 //!
 //! ```text
 //! channels, locks  their scripts, without mutants (select's and observables' with the channels',
-//!                  inboxes' with the locks')                                                     scripts/loom.sh
+//!                  inboxes' and answers' with the locks')                                         scripts/loom.sh
 //! mutants::*       every (script, mutant, meaning), one process each                            scripts/mutants.sh
 //! ```
 
 #![cfg(loom)]
 #![allow(unreachable_pub)]
 
+mod answer;
 mod channel;
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
@@ -30,9 +31,8 @@ use harness::*;
 const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 fn scripts() -> impl Iterator<Item = &'static Script> {
-    [channel::SCRIPTS, peek::SCRIPTS, select::SCRIPTS, observable::SCRIPTS, locks::SCRIPTS, inbox::SCRIPTS]
-        .into_iter()
-        .flatten()
+    let of_channels = [channel::SCRIPTS, peek::SCRIPTS, select::SCRIPTS, observable::SCRIPTS];
+    of_channels.into_iter().chain([locks::SCRIPTS, inbox::SCRIPTS, answer::SCRIPTS]).flatten()
 }
 
 #[test]
@@ -47,4 +47,5 @@ fn channels() {
 fn locks() {
     check(locks::SCRIPTS);
     check(inbox::SCRIPTS);
+    check(answer::SCRIPTS);
 }
