@@ -13,7 +13,7 @@ use crate::frame::{current, put_off, runs_here};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
 use myriad_core::time::{self, Instant};
-use myriad_sync::channel::{OnceSender, Receiver, RecvTimeoutError, oneshot};
+use myriad_sync::answer::{AnswerReceiver, AnswerSender, NoAnswer, answer};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -40,7 +40,7 @@ use std::time::Duration;
 #[must_use = "a reply that is dropped is an error of its caller"]
 pub struct Reply<T: Send + 'static> {
     /// `None` once it is used. (The word comes before the answer does, in a drop, too.)
-    way: Option<(Answered, OnceSender<T>)>,
+    way: Option<(Answered, AnswerSender<T>)>,
 }
 
 /// Dropped, it says of a call that the answer is sent, or never comes.
@@ -79,7 +79,7 @@ impl Call {
 }
 
 impl<T: Send + 'static> Reply<T> {
-    pub(crate) fn new(sender: OnceSender<T>) -> Reply<T> {
+    pub(crate) fn new(sender: AnswerSender<T>) -> Reply<T> {
         Reply { way: Some((Answered(None), sender)) }
     }
 
@@ -96,7 +96,7 @@ impl<T: Send + 'static> Reply<T> {
     pub fn try_send(mut self, value: T) -> Result<(), T> {
         let (answered, sender) = self.way.take().expect("a reply is sent once");
         drop(answered);
-        sender.send(value).map_err(|error| error.0)
+        sender.send(value)
     }
 
     /// Does nobody wait any more? Then the work for the answer can be saved.
@@ -177,7 +177,7 @@ impl<M: Send + 'static> Address<M> {
         if let Err(message) = ran {
             self.send(message).map_err(|_| self.refused())?;
         }
-        receiver.recv().map_err(|_| self.unanswered())
+        receiver.recv(None).map_err(|_| self.unanswered())
     }
 
     /// As [`call`](Self::call), for so long in all.
@@ -211,9 +211,9 @@ impl<M: Send + 'static> Address<M> {
             Err(Timeout(_)) => return Err(CallError::Timeout),
             Err(_) => return Err(self.refused()),
         }
-        receiver.recv_deadline(deadline).map_err(|error| match error {
-            RecvTimeoutError::Timeout => CallError::Timeout,
-            RecvTimeoutError::Closed => self.unanswered(),
+        receiver.recv(Some(deadline)).map_err(|error| match error {
+            NoAnswer::Timeout => CallError::Timeout,
+            NoAnswer::Gone => self.unanswered(),
         })
     }
 
@@ -249,8 +249,8 @@ impl<M: Send + 'static> Address<M> {
     }
 }
 
-fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Reply<T>) -> M) -> (Receiver<T>, M) {
-    let (sender, receiver) = oneshot();
+fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Reply<T>) -> M) -> (AnswerReceiver<T>, M) {
+    let (sender, receiver) = answer();
     (receiver, message(Reply { way: Some((answered, sender)) }))
 }
 

@@ -4,7 +4,8 @@ use crate::life::Life;
 use crate::pid::{Exit, Pid, Process, this};
 use crate::reason::Reason;
 use myriad_base::sys::mutex::Mutex;
-use myriad_core::engine::{unwind, user_code};
+use myriad_core::engine::unwind::{self, Payload};
+use myriad_core::engine::user_code;
 use myriad_sync::inbox::{Inbox, Pushed};
 use myriad_sync::lock::{Permit, Semaphore};
 use std::sync::Arc;
@@ -114,7 +115,7 @@ impl<M> Cell<M> {
         *self.trap.lock() = trap;
     }
 
-    /// Steps 3 to 5 of the [exit protocol](crate::life).
+    /// Steps 3 to 5 of the [exit protocol](crate::life); in a [`user_code::call`].
     pub(crate) fn end(&self, pid: &Pid, reason: &Reason) {
         let left = self.inbox.close();
         if let Some(gate) = &self.gate {
@@ -123,10 +124,31 @@ impl<M> Cell<M> {
         }
         if !left.is_empty() {
             // The first panic of a destructor ends here; the others were reported.
-            _ = user_code::call(|| drop(left)).map_err(unwind::discard);
+            call_nested(|| drop(left));
         }
         Life::tell(pid, reason);
     }
+}
+
+/// Runs user code within a [`user_code::call`]: cancellations are kept off already, so that only
+/// its panic is to be stopped. (A second shield is counted, under a lock: 250 instructions.)
+fn nested(f: impl FnOnce(), panicked: impl FnOnce(Payload)) {
+    if let Err(payload) = user_code::body(f) {
+        panicked(payload);
+    }
+}
+
+/// The same for user code whose panic is one of an end, and is nobody's.
+pub(crate) fn call_nested(f: impl FnOnce()) {
+    nested(f, |mut payload| {
+        unwind::end_cancellation(&mut payload);
+        unwind::discard(payload);
+    });
+}
+
+/// The same for user code whose panic is reported. `what` names the code, for that message.
+pub(crate) fn run_nested(what: &str, f: impl FnOnce()) {
+    nested(f, |payload| user_code::run(what, || unwind::resume(payload)));
 }
 
 /// Puts a message in, past the limit of the mailbox. `Err`: the actor has ended.

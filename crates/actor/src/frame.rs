@@ -121,8 +121,10 @@ impl Frame {
 /// ```
 /// use myriad::actor::{self, AsPid};
 /// assert!(actor::current().is_none());
-/// let actor = actor::spawn(|mail: actor::Mailbox<()>| assert_eq!(actor::current(), Some(mail.pid())));
-/// assert!(actor::monitor(&actor).wait().reason.is_normal());
+/// let (_, end) = actor::Builder::new().spawn_monitor(|mail: actor::Mailbox<()>| {
+///     assert_eq!(actor::current(), Some(mail.pid()));
+/// });
+/// assert!(end.wait().reason.is_normal());
 /// ```
 pub fn current() -> Option<Pid> {
     find(|frame| Some(frame.pid()))

@@ -16,6 +16,7 @@
 //! it nothing of the user's runs: messages, names and reasons are dropped without it.
 
 use crate::call::Call;
+use crate::cell::run_nested;
 use crate::link::Links;
 use crate::monitor::Watch;
 use crate::pid::{Exit, Pid};
@@ -197,14 +198,14 @@ impl Life {
         reason
     }
 
-    /// Steps 4 and 5 of the exit protocol.
+    /// Steps 4 and 5 of the exit protocol; in a [`user_code::call`].
     pub(crate) fn tell(pid: &Pid, reason: &Reason) {
         let life = pid.life();
         // With its name, which is free below.
         let crash = if let Reason::Panic(text) = reason { Some(format!("{pid} panicked: {text}")) } else { None };
         let at_end = life.with_extra(|extra| std::mem::take(&mut extra.at_end)).unwrap_or_default();
         for (_, leave) in at_end {
-            user_code::run("what an actor does at its end", || leave(pid));
+            run_nested("what an actor does at its end", || leave(pid));
         }
         let extra = {
             let mut about = life.about.lock();

@@ -1,5 +1,6 @@
 //! Monitors: being told, once, that an actor has ended.
 
+use crate::cell::run_nested;
 use crate::life::number;
 use crate::pid::{AsPid, Down, Pid};
 use crate::reason::Reason;
@@ -22,11 +23,12 @@ enum Tells {
 }
 
 impl Watch {
+    /// In a [`user_code::call`].
     pub(crate) fn tell(self, pid: &Pid, reason: &Reason) {
         let down = Down { monitor: self.id, pid: pid.clone(), name: self.name, reason: reason.clone() };
         match self.tells {
             Tells::Waiting(sender) => drop(sender.send(down)),
-            Tells::By(tell) => user_code::run("a monitor", || tell(down)),
+            Tells::By(tell) => run_nested("a monitor", || tell(down)),
         }
     }
 }
@@ -39,7 +41,7 @@ fn watch(pid: &Pid, name: Option<Arc<str>>, tells: Tells) -> u64 {
         extra.watches.extend(watch.take());
     });
     if let Some(watch) = watch {
-        watch.tell(pid, &Reason::NoProcess);
+        user_code::run("a monitor", || watch.tell(pid, &Reason::NoProcess));
     }
     id
 }

@@ -31,10 +31,11 @@
 ///     receive!(mail, { Message::Line(text) => assert_eq!(text, "hello") });
 ///     Ok(())
 /// });
+/// let end = actor::monitor(&client);
 /// client.cast(Message::Line("hello".into()));
 /// client.cast(Message::Ack(6));
 /// client.cast(Message::Ack(7));
-/// assert!(actor::monitor(&client).wait().reason.is_normal());
+/// assert!(end.wait().reason.is_normal());
 /// ```
 #[macro_export]
 macro_rules! receive {
@@ -55,9 +56,10 @@ macro_rules! receive {
 ///     let n = receive_async!(mail, { (1, n) => n });
 ///     assert_eq!((n, mail.receive_async().await), (5, (0, 4)));
 /// });
+/// let end = actor::monitor(&pair);
 /// pair.cast((0, 4));
 /// pair.cast((1, 5));
-/// assert!(actor::monitor(&pair).wait().reason.is_normal());
+/// assert!(end.wait().reason.is_normal());
 /// ```
 #[macro_export]
 macro_rules! receive_async {

@@ -1,7 +1,7 @@
 //! Actors that are functions: a closure or a future, with a mailbox.
 
 use crate::address::Address;
-use crate::cell::{Cell, Gate, OnFull, pid_of};
+use crate::cell::{Cell, Gate, OnFull, call_nested, pid_of};
 use crate::frame;
 use crate::life::Life;
 use crate::link::{NoProcess, link};
@@ -229,7 +229,7 @@ fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutO
     let all = || {
         let reason = cell.life.settle(why);
         // (A panic of a destructor changes the reason no more.)
-        _ = user_code::call(state).map_err(discard);
+        call_nested(state);
         if !put_off.is_empty() {
             drop_quietly(put_off);
         }

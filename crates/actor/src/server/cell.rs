@@ -10,7 +10,7 @@
 
 use super::turn::{First, Turn};
 use super::{Context, Next, Server};
-use crate::cell::{Cell, Gate, Target, exit_message};
+use crate::cell::{Cell, Gate, Target, call_nested, exit_message};
 use crate::frame;
 use crate::life::Life;
 use crate::pid::{Exit, Process, this};
@@ -133,7 +133,8 @@ impl<S: Server> ServerCell<S> {
                 user_code::run("the terminate of a server", || server.terminate(&reason));
             }
             // (The record keeps nothing: those who have addresses keep its memory.)
-            unwind::drop_quietly(state.server.take());
+            let server = state.server.take();
+            call_nested(|| drop(server));
             state.timer.take().inspect(JoinHandle::cancel);
             if !put_off.is_empty() {
                 unwind::drop_quietly(put_off);

@@ -6,12 +6,10 @@ use crate::frame;
 use crate::reason::Reason;
 use crate::task::reason_of;
 use myriad_core::JoinHandle;
-use myriad_core::engine::running::UnderWay;
+use myriad_core::engine::running::{UnderWay, call_nested};
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::time::sleep_async;
 use myriad_sync::inbox::Popped;
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -119,38 +117,10 @@ impl<S: Server> Drop for Turn<S> {
     fn drop(&mut self) {
         if self.server.is_some() {
             let mut turn = Turn { server: self.server.take(), first: self.first.take() };
-            nested(Box::new(move || turn.end(Reason::Cancelled)));
+            // (Whom that tells of its end may be such a server, too, and so on.)
+            call_nested(move || turn.end(Reason::Cancelled));
         }
     }
-}
-
-/// So many ends may stand on top of each other on a stack. (More than one: a `terminate` may wait
-/// for the end of another server.)
-const DEEP: usize = 4;
-
-thread_local! {
-    /// How many ends stand on top of each other on this thread.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Ends that come after the deepest one.
-    static REST: RefCell<VecDeque<Box<dyn FnOnce()>>> = const { RefCell::new(VecDeque::new()) };
-}
-
-/// Ends a server that nobody runs any more. Whom that tells of its end may be such a server, too,
-/// and so on along a chain of any length.
-#[cold]
-fn nested(end: Box<dyn FnOnce()>) {
-    let mut end = Some(end);
-    // (At the very end of a thread there is no list any more.)
-    if DEPTH.get() == DEEP && REST.try_with(|rest| rest.borrow_mut().extend(end.take())).is_ok() {
-        return;
-    }
-    DEPTH.set(DEPTH.get() + 1);
-    let is_deepest = DEPTH.get() == DEEP;
-    while let Some(this) = end {
-        this();
-        end = if is_deepest { REST.try_with(|rest| rest.borrow_mut().pop_front()).ok().flatten() } else { None };
-    }
-    DEPTH.set(DEPTH.get() - 1);
 }
 
 impl<S: Server> ServerCell<S> {

@@ -7,7 +7,7 @@ use crate::reason::Reason;
 use crate::registry::register;
 use myriad_core::engine::unwind::{is_cancellation, resume};
 use myriad_core::engine::user_code;
-use myriad_sync::channel::Receiver;
+use myriad_sync::answer::AnswerReceiver;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(super) struct Started {
 }
 
 /// Brings whether the children of a supervisor have started.
-pub(super) type Begun = Receiver<Result<(), StartError>>;
+pub(super) type Begun = AnswerReceiver<Result<(), StartError>>;
 
 /// How an incarnation is made.
 enum Start {

@@ -9,7 +9,7 @@ use crate::call::{CallError, Reply};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
 use crate::task::Builder;
-use myriad_sync::channel::oneshot;
+use myriad_sync::answer::answer;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -41,13 +41,13 @@ impl Tree {
     #[track_caller]
     pub(super) fn start(of: Supervisor) -> Result<Tree, StartError> {
         let (tree, started) = Tree::launch(of);
-        let started = started.recv();
+        let started = started.recv(None);
         tree.when(started.ok())
     }
 
     #[track_caller]
     pub(super) fn launch(of: Supervisor) -> (Tree, Begun) {
-        let (sender, started) = oneshot();
+        let (sender, started) = answer();
         let reply = Reply::new(sender);
         // (In a box, for it is large; of this type, for a supervisor starts supervisors.)
         let body = |mail| -> Pin<Box<dyn Future<Output = Reason> + Send>> { Box::pin(run(mail, of, reply)) };

@@ -1,0 +1,206 @@
+//! Nodes with a name, a pool, limits, or an order.
+
+use super::args::{Args, Body, BodyAgain};
+use super::kept::LentAll;
+use super::order::{Bulk, Sequence, Turn};
+use super::output::Origin;
+use super::settings::{NodeName, Said, Settings};
+use super::time_limits::{Expiry, TimeLimits};
+use super::{Cause, Error, Handle, node};
+use myriad_core::Handle as Pool;
+use myriad_core::engine;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a node is to run.
+///
+/// # Examples
+/// ```
+/// use myriad::flow;
+/// use std::time::Duration;
+/// let page = flow::named("fetch").time_limit(Duration::from_secs(10)).spawn(|| "a page", ());
+/// let words = flow::named("count").retries(3).spawn(|page: &&str| page.split(' ').count(), (&page,));
+/// assert_eq!(words.join()?, 2);
+/// # Ok::<(), flow::NodeError>(())
+/// ```
+#[derive(Default)]
+#[must_use = "options say how a node is spawned"]
+pub struct Options {
+    said: Said,
+    pool: Option<Pool>,
+    limits: TimeLimits,
+    turns: Vec<Turn>,
+    after: Vec<Arc<dyn Origin<()>>>,
+}
+
+/// Options of a node with this name, which errors say.
+pub fn named(name: &str) -> Options {
+    Options::new().name(name)
+}
+
+impl Options {
+    /// Of a node as [`spawn`](super::spawn) makes it.
+    pub fn new() -> Self {
+        Options::default()
+    }
+
+    /// What the node is called in errors. Without one that is the place where it is spawned.
+    pub fn name(mut self, name: &str) -> Self {
+        self.said.name = Some(name.to_owned());
+        self
+    }
+
+    /// The node runs in this pool, or on this runtime.
+    pub fn pool(mut self, pool: Pool) -> Self {
+        self.pool = Some(pool);
+        self
+    }
+
+    /// The node may be left out: it does not run if nobody can reach its value when it would begin,
+    /// that is, if its handle was dropped and no other node needs it.
+    pub fn lazy(mut self) -> Self {
+        self.said.is_lazy = true;
+        self
+    }
+
+    /// The body may take this long from when it begins; then it is cancelled at its next wait, and
+    /// the node fails with [`Cause::TimedOut`]. With retries, that is for each attempt.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.limits.time = Some(limit);
+        self
+    }
+
+    /// The node may take this long from its spawn, with all that it waits for; then it fails with
+    /// [`Cause::TimedOut`], whether it has begun or not.
+    pub fn time_limit_in_all(mut self, limit: Duration) -> Self {
+        self.limits.in_all = Some(limit);
+        self
+    }
+
+    /// The node runs after the last that was spawned in this sequence: see [`Sequence`].
+    pub fn in_sequence(mut self, sequence: &Sequence) -> Self {
+        let (turn, before) = sequence.next();
+        self.turns.push(turn);
+        self.after.push(before);
+        self
+    }
+
+    /// The node runs when this bulk is submitted: see [`Bulk`].
+    pub fn in_bulk(mut self, bulk: &Bulk) -> Self {
+        self.after.push(bulk.gate());
+        self
+    }
+
+    /// The body is called again, up to so many times, if it panics or returns an error. It cannot
+    /// take a value that is moved, which would be gone.
+    pub fn retries(self, retries: u32) -> Retrying {
+        Retrying { options: self, retries }
+    }
+
+    /// As [`spawn`](super::spawn), with these options.
+    #[track_caller]
+    pub fn spawn<F, A>(self, f: F, args: A) -> Handle<F::Output>
+    where
+        A: Args,
+        F: Body<A> + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.start(Location::caller(), args, move |kept: &mut A::Kept| Ok(f.call(kept)))
+    }
+
+    /// As [`try_spawn`](super::try_spawn), with these options.
+    #[track_caller]
+    pub fn try_spawn<F, A, T, E>(self, f: F, args: A) -> Handle<T>
+    where
+        A: Args,
+        F: Body<A, Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Into<Error>,
+    {
+        self.start(Location::caller(), args, move |kept: &mut A::Kept| f.call(kept).map_err(Cause::of))
+    }
+
+    fn start<A, T, W>(self, place: &'static Location<'static>, args: A, work: W) -> Handle<T>
+    where
+        A: Args,
+        T: Send + 'static,
+        W: FnOnce(&mut A::Kept) -> Result<T, Cause> + Send + 'static,
+    {
+        let time = self.limits.time;
+        self.start_limited(place, args, move |limits, kept| limits.call(time, || work(kept)))
+    }
+
+    /// Starts a node whose work keeps to its limits by itself.
+    fn start_limited<A, T, W>(self, place: &'static Location<'static>, args: A, work: W) -> Handle<T>
+    where
+        A: Args,
+        T: Send + 'static,
+        W: FnOnce(&Expiry, &mut A::Kept) -> Result<T, Cause> + Send + 'static,
+    {
+        let said = Some(Arc::new(self.said));
+        let settings = Settings { pool: self.pool.unwrap_or_else(engine::home), name: NodeName { place, said } };
+        let (pool, turns) = (settings.pool, self.turns);
+        let expiry = self.limits.expiry(pool);
+        let watch = expiry.clone();
+        let work = move |kept: &mut (A::Kept, LentAll<()>)| {
+            // Until the end of the body.
+            let _turns = turns;
+            expiry.begin();
+            work(&expiry, &mut kept.0)
+        };
+        let handle = node::start(work, (args.keep(), LentAll::new(self.after)), settings);
+        watch.watch(pool, handle.source());
+        handle
+    }
+}
+
+/// [`Options`] of a node whose body may be called several times.
+#[derive(Debug)]
+#[must_use = "options say how a node is spawned"]
+pub struct Retrying {
+    options: Options,
+    retries: u32,
+}
+
+impl Retrying {
+    /// As [`spawn`](super::spawn). A panic is an attempt that has failed.
+    #[track_caller]
+    pub fn spawn<F, A>(self, f: F, args: A) -> Handle<F::Output>
+    where
+        A: Args,
+        F: BodyAgain<A> + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.start(Location::caller(), args, move |kept: &mut A::Kept| Ok(f.call_again(kept)))
+    }
+
+    /// As [`try_spawn`](super::try_spawn). An error or a panic is an attempt that has failed.
+    #[track_caller]
+    pub fn try_spawn<F, A, T, E>(self, f: F, args: A) -> Handle<T>
+    where
+        A: Args,
+        F: BodyAgain<A, Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Into<Error>,
+    {
+        self.start(Location::caller(), args, move |kept: &mut A::Kept| f.call_again(kept).map_err(Cause::of))
+    }
+
+    fn start<A, T, W>(self, place: &'static Location<'static>, args: A, work: W) -> Handle<T>
+    where
+        A: Args,
+        T: Send + 'static,
+        W: Fn(&mut A::Kept) -> Result<T, Cause> + Send + 'static,
+    {
+        let (retries, time) = (self.retries, self.options.limits.time);
+        self.options.start_limited(place, args, move |limits, kept| limits.attempts(retries, time, || work(kept)))
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("name", &self.said.name).finish_non_exhaustive()
+    }
+}

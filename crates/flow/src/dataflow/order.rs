@@ -1,0 +1,171 @@
+//! Nodes in an order that their arguments do not say: one after the other, or all at once.
+
+use super::args::{Args, Body};
+use super::output::{Origin, Taker, pass_to};
+use super::promise::Promise;
+use super::ready::Ready;
+use super::settings::NodeName;
+use super::{Handle, Options};
+use myriad_base::sys::mutex::Mutex;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Nodes that run one after the other, in the order in which they are spawned, however each ends;
+/// each also waits for its arguments.
+///
+/// # Examples
+/// ```
+/// use myriad::flow::{self, Sequence};
+/// use std::sync::{Arc, Mutex};
+/// let (sequence, written) = (Sequence::new(), Arc::new(Mutex::new(Vec::new())));
+/// let nodes: Vec<_> = (0..10)
+///     .map(|n| {
+///         let written = written.clone();
+///         sequence.spawn(move || written.lock().unwrap().push(n), ())
+///     })
+///     .collect();
+/// flow::all(nodes).join()?;
+/// assert_eq!(*written.lock().unwrap(), Vec::from_iter(0..10));
+/// # Ok::<(), flow::NodeError>(())
+/// ```
+#[doc(alias = "spawn_sequential")]
+pub struct Sequence {
+    /// Ends when all that were spawned have.
+    last: Mutex<Arc<Promise<()>>>,
+}
+
+/// Held until a node has run, or will not.
+pub(super) struct Turn {
+    before: Option<Arc<Promise<()>>>,
+    after: Option<Arc<Promise<()>>>,
+}
+
+impl Sequence {
+    /// With nothing in it.
+    #[track_caller]
+    pub fn new() -> Self {
+        let begin = Promise::new(NodeName::at(Location::caller()));
+        open(begin.clone());
+        Sequence { last: Mutex::new(begin) }
+    }
+
+    /// As [`flow::spawn`](super::spawn), after what was spawned here before. For a node with
+    /// options there is [`Options::in_sequence`].
+    #[track_caller]
+    pub fn spawn<F, A>(&self, f: F, args: A) -> Handle<F::Output>
+    where
+        A: Args,
+        F: Body<A> + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        Options::new().in_sequence(self).spawn(f, args)
+    }
+
+    /// The turn of the next node, and what it waits for.
+    #[track_caller]
+    pub(super) fn next(&self) -> (Turn, Arc<dyn Origin<()>>) {
+        let after = Promise::new(NodeName::at(Location::caller()));
+        let before = std::mem::replace(&mut *self.last.lock(), after.clone());
+        (Turn { before: Some(before.clone()), after: Some(after) }, before)
+    }
+}
+
+impl Default for Sequence {
+    #[track_caller]
+    fn default() -> Self {
+        Sequence::new()
+    }
+}
+
+impl Drop for Turn {
+    /// The next node's turn comes, when this one's had: a node that was cancelled goes before its
+    /// turn.
+    fn drop(&mut self) {
+        if let (Some(before), Some(after)) = (self.before.take(), self.after.take()) {
+            if before.output().has_ended() { open(after) } else { pass_to(before, after) }
+        }
+    }
+}
+
+/// What waits for it goes on.
+fn open(promise: Arc<Promise<()>>) {
+    Ready::elsewhere(|ready| promise.take(Ok(()), ready));
+}
+
+/// Nodes that begin together: none before [`submit`](Self::submit). So one worker does not run the
+/// first ones while another still spawns the others, and a graph that turns out wrong can be
+/// cancelled whole.
+///
+/// Dropping it submits it.
+///
+/// # Examples
+/// ```
+/// use myriad::flow::{self, Bulk};
+/// let bulk = Bulk::new();
+/// let nodes: Vec<_> = (0..10).map(|n: u64| bulk.spawn(move || n * n, ())).collect();
+/// assert!(nodes.iter().all(|node| !node.is_done()));
+/// bulk.submit();
+/// assert_eq!(flow::all(nodes).join()?.iter().sum::<u64>(), 285);
+/// # Ok::<(), flow::NodeError>(())
+/// ```
+#[doc(alias = "spawn_bulk")]
+pub struct Bulk(Option<Arc<Promise<()>>>);
+
+impl Bulk {
+    /// With nothing in it.
+    #[track_caller]
+    pub fn new() -> Self {
+        Bulk(Some(Promise::new(NodeName::at(Location::caller()))))
+    }
+
+    /// As [`flow::spawn`](super::spawn), but that the node waits for [`submit`](Self::submit), too.
+    /// For a node with options there is [`Options::in_bulk`].
+    #[track_caller]
+    pub fn spawn<F, A>(&self, f: F, args: A) -> Handle<F::Output>
+    where
+        A: Args,
+        F: Body<A> + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        Options::new().in_bulk(self).spawn(f, args)
+    }
+
+    /// All nodes that were spawned here begin, or wait for their arguments.
+    pub fn submit(self) {}
+
+    pub(super) fn gate(&self) -> Arc<dyn Origin<()>> {
+        self.0.clone().expect("there until it is dropped")
+    }
+}
+
+impl Default for Bulk {
+    #[track_caller]
+    fn default() -> Self {
+        Bulk::new()
+    }
+}
+
+impl Drop for Bulk {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(open);
+    }
+}
+
+impl fmt::Debug for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sequence").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Bulk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bulk").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").finish_non_exhaustive()
+    }
+}

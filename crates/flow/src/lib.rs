@@ -1,0 +1,20 @@
+//! Flow: operations on channels, networks of processes, task graphs, dataflow, and pictures of
+//! these.
+// They panic where the output is full or closed: see `myriad_base::sys::say`.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+pub mod dataflow;
+pub mod graph;
+mod one_by_one;
+pub mod ops;
+mod panic;
+pub mod process;
+#[doc(hidden)]
+pub mod protocol;
+pub mod region;
+pub mod view;
+
+pub use dataflow::{All, Bulk, Handle, NodeError, Options, Sequence, Value, all, any, named, spawn, try_spawn};
+pub use graph::Graph;
+pub use ops::{merge, mix, mult, pipe, pipeline, publish, split};
+pub use region::region;
