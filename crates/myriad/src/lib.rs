@@ -32,7 +32,11 @@
 //! | [`blocking`], [`compute`] | calls that hold up their thread, long computations; also as futures |
 //! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when: pools, priorities, a thread of its own |
 //! | [`actor`] | actors: mailboxes, servers, links, monitors, supervisors, names |
+//! | [`agent`] | agents, as in Clojure: a value that actions change, one after the other |
+//! | [`flow`] | operations on channels, networks of processes, task graphs |
 //! | [`par`] | parallel loops, maps, reductions, prefix scans, sorts |
+//! | `net`, `io` | TCP, UDP and Unix sockets; pipes, copying (on Linux; feature `net`, which is on) |
+//! | `hyper` | with the feature `hyper`: HTTP servers, whose handlers may block, and clients |
 //! | `jobs` | with the feature `jobs`: a queue of jobs with priorities, resources, dependencies, time |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
@@ -85,6 +89,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub use myriad_actor as actor;
+#[doc(inline)]
+pub use myriad_agent as agent;
 pub use myriad_base::platform::{Platform, platform};
 pub use myriad_core::cancel;
 pub use myriad_core::dump;
@@ -97,6 +103,13 @@ pub use myriad_core::{
     compute, compute_async, join, metrics, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
     try_scope, yield_now,
 };
+pub use myriad_flow as flow;
+#[cfg(all(feature = "hyper", target_os = "linux"))]
+#[doc(inline)]
+pub use myriad_hyper as hyper;
+#[cfg(all(feature = "net", target_os = "linux"))]
+#[doc(inline)]
+pub use myriad_io::{io, net};
 #[cfg(feature = "jobs")]
 #[doc(inline)]
 pub use myriad_jobs as jobs;

@@ -416,3 +416,10 @@ fn a_reply_in_a_future_that_is_ended_brings_the_reason() {
         }
     });
 }
+
+/// A message with a reply may be handled within `catch_unwind`.
+#[test]
+fn a_reply_is_unwind_safe() {
+    fn is_safe<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    is_safe::<myriad::actor::Reply<u8>>();
+}

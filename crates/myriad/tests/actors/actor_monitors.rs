@@ -122,3 +122,23 @@ fn a_monitor_from_before_the_first_turn_sees_the_reason() {
         }
     });
 }
+
+/// The function of a monitor panics: those behind it are told, with the same reason, and so is one
+/// that watches a dead actor.
+#[test]
+fn a_monitor_that_panics_does_not_eat_the_end() {
+    each_runtime(|| {
+        let actor = actor::spawn(forever::<()>);
+        let watched = actor.clone();
+        let watcher = actor::spawn(move |mut mail: Mailbox<Down>| {
+            mail.monitor(&watched, |_| panic!("planned: the function of a monitor"));
+            mail.monitor(&watched, |down| down);
+            actor::kill(&watched);
+            assert_eq!(mail.receive().reason, Reason::Killed);
+            mail.monitor(&watched, |_| panic!("planned: the function of a monitor"));
+            mail.monitor(&watched, |down| down);
+            assert_eq!(mail.receive().reason, Reason::NoProcess);
+        });
+        assert_eq!(end_of(&watcher), Reason::Normal);
+    });
+}

@@ -235,14 +235,15 @@ fn a_thread_local_borrowed_over_a_wait() {
             |b| b,
             |rt| {
                 let failed = rt.run(|| {
+                    let all_have_tried = Arc::new(myriad::sync::Barrier::new(4));
                     let handles: Vec<_> = (0..4)
                         .map(|_| {
-                            spawn(|| {
+                            let all_have_tried = all_have_tried.clone();
+                            spawn(move || {
                                 BORROWED.with(|cell| {
-                                    let Ok(mut n) = cell.try_borrow_mut() else { return 1 };
-                                    *n += 1;
-                                    myriad::time::sleep(std::time::Duration::from_micros(100));
-                                    0
+                                    let borrowed = cell.try_borrow_mut();
+                                    all_have_tried.wait();
+                                    usize::from(borrowed.is_err())
                                 })
                             })
                         })

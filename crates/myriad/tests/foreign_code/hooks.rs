@@ -86,7 +86,8 @@ fn payloads_of_names_that_wait() {
         });
         assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         assert!(asked.load(SeqCst) >= 2);
-        assert_eq!(dropped.load(SeqCst), asked.load(SeqCst).div_ceil(3));
+        // (The monitor may just have asked for a spare's name.)
+        wait_until(|| dropped.load(SeqCst) == asked.load(SeqCst).div_ceil(3));
     }
 }
 

@@ -405,6 +405,14 @@ places! {
     shared::pool_returns                   " w      w      p      c       w      w      w      w",
     shared::pool_refuses                   " w      w      p      c       w      w      w      w",
     shared::pool_cleared                   " w      w      p      c       w      w      w      w",
+    // agents                                waits  budget panics cancels spawns again  last   slow
+    agents::agent_action                   " w      w      p      c       w      w      w      w",
+    agents::agent_action_off               " w      w      p      c       w      w      w      w spares",
+    agents::agent_watch                    " w      w      p      c       w      w      w      w",
+    agents::agent_validator                " w      w      p      c       w      w      w      w",
+    agents::agent_handler                  " w      w      w      c       w      w      w      w",
+    agents::agent_replaced                 " w      w      w      c       w      w      w      w",
+    agents::agent_dropped                  " w      w      w      c       w      -      w      w",
     // groups                                waits  budget panics cancels spawns again  last   slow
     groups::group_task                     " w      w      p      c       w      w      w      w",
     groups::group_state                    " w      w      p      c       w      w      w      w",

@@ -2,7 +2,7 @@
 
 use super::job_engine::until;
 use crate::common::{Mode, case, each};
-use myriad::jobs::{CommandSpec, Job, JobError, Local, State};
+use myriad::jobs::{CommandSpec, Job, JobError, Local, Refused, State};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, mpsc};
@@ -22,7 +22,6 @@ fn output_and_verdicts() {
             let well = q.submit(Job::command(["echo", "hello"])).unwrap();
             let output = well.join().unwrap();
             assert_eq!((&*output.stdout, &*output.stderr), (&b"hello\n"[..], &b""[..]));
-            assert!(output.peak_memory > 0);
             let verdict = |script| q.submit(Job::command(shell(script))).unwrap().join().unwrap_err().to_string();
             assert!(verdict("echo first >&2; echo last >&2; exit 3").ends_with("failed: exit code 3: last"));
             assert!(verdict("kill -9 $$").ends_with("failed: killed by signal 9"));
@@ -90,12 +89,150 @@ fn limits_are_named() {
             // One that runs too long.
             let long = Job::command(["sleep", "3600"]).wall_time(Duration::from_millis(5));
             let long = q.submit(long).unwrap();
+            let id = long.id();
             assert!(matches!(long.join(), Err(JobError::TimedOut(..))));
+            let why = q.job(id).unwrap().reason.unwrap();
+            assert_eq!(&*why, "timed out after 5ms: killed by signal 15");
             // And again, with retries.
             let retried = q.submit(Job::command(shell("exit 1")).retries(2)).unwrap();
             assert_eq!(retried.wait(), State::Failed);
             q.wait_all();
             assert_eq!((q.cpus().0, q.memory().0), (0.0, 0));
+        });
+    });
+}
+
+/// A limit of processor time, of files, of address space: the verdict names it, also if a child of
+/// the program met it.
+#[test]
+fn limits_of_the_system_are_named() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().cpus(4).start();
+            let verdict = |spec: CommandSpec| q.submit(Job::command(spec)).unwrap().join().unwrap_err().to_string();
+            let spins = || shell("while :; do :; done").cpu_time(Duration::from_millis(30));
+            let why = verdict(spins());
+            assert!(why.contains("killed: cpu time") && why.contains("of 0.0 s"), "{why}");
+            let children = shell("sh -c 'while :; do :; done' & wait").cpu_time(Duration::from_millis(30));
+            let why = verdict(children);
+            assert!(why.contains("killed: cpu time"), "{why}");
+            let file = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
+            let fills = |script: &str| shell(&script.replace("FILE", file.to_str().unwrap())).file_size(1 << 16);
+            for script in ["exec head -c 1000000 /dev/zero > FILE", "head -c 1000000 /dev/zero > FILE; exit $?"] {
+                let why = verdict(fills(script));
+                assert!(why.ends_with("killed: a file of more than 64.0 KB"), "{why}");
+                assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 16, "the limit is a wall");
+            }
+            std::fs::remove_file(&file).unwrap();
+            let why = verdict(shell("echo no memory >&2; exit 2").address_space(1 << 30));
+            assert!(why.ends_with("exit code 2: no memory (its address space was limited to 1.0 GB)"), "{why}");
+            // They are those of the next attempt, too; and one that keeps to them is done.
+            let retried = q.submit(Job::command(fills("exec head -c 1000000 /dev/zero > FILE")).retries(1)).unwrap();
+            assert!(retried.join().unwrap_err().to_string().contains("killed: a file"));
+            let small = fills("exec head -c 1000 /dev/zero > FILE").cpu_time(Duration::from_secs(60));
+            q.submit(Job::command(small)).unwrap().join().unwrap();
+            std::fs::remove_file(&file).unwrap();
+        });
+    });
+}
+
+/// A disk that is full is the program's failure, in its own words.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().start();
+            let why = q
+                .submit(Job::command(shell("head -c 9 /dev/zero > /dev/full")))
+                .unwrap()
+                .join()
+                .unwrap_err()
+                .to_string();
+            assert!(why.contains("exit code") && why.contains("No space left"), "{why}");
+            let log = q.submit(Job::command(shell("echo much").stdout_file("/dev/full"))).unwrap();
+            assert!(log.join().unwrap_err().to_string().contains("failed"), "its own output cannot be written");
+            let nowhere = q.submit(Job::command(shell("echo much").stdout_file("/no/such/file"))).unwrap();
+            let why = nowhere.join().unwrap_err().to_string();
+            assert!(why.contains("did not start: /no/such/file: "), "{why}");
+        });
+    });
+}
+
+/// The output goes to a file of the user: both, emptied or not.
+#[test]
+fn output_to_files() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().cpus(1).start();
+            let log = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
+            let says =
+                |text: &str| shell(&format!("echo {text}; echo {text}! >&2")).stdout_file(&log).stderr_file(&log);
+            let written = |spec: CommandSpec| {
+                let output = q.submit(Job::command(spec)).unwrap().join().unwrap();
+                assert!(output.stdout.is_empty() && output.stderr.is_empty());
+                std::fs::read_to_string(&log).unwrap()
+            };
+            assert_eq!(written(says("one").output_limit(1)), "one\none!\n");
+            assert_eq!(written(says("two")), "two\ntwo!\n");
+            assert_eq!(written(says("three").append()), "two\ntwo!\nthree\nthree!\n");
+            std::fs::remove_file(&log).unwrap();
+        });
+    });
+}
+
+/// The peak is the program's own, also where the process that starts it has much memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_peak_of_memory_is_not_the_parents() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let mut much = vec![0_u8; 256 << 20];
+            much.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+            let q = Local::new().start();
+            let small = q.submit(Job::command(["sleep", "0.05"])).unwrap().join().unwrap();
+            assert!((1..64 << 20).contains(&small.peak_memory), "{small:?}");
+            assert_eq!(std::hint::black_box(much).len(), 256 << 20);
+        });
+    });
+}
+
+/// A command that is paused stands still, and goes on when it is resumed, or cancelled.
+#[cfg(target_os = "linux")]
+#[test]
+fn pause_and_resume() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().cpus(2).start();
+            let file = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
+            let script = format!(
+                "echo $$ > {0}.new; mv {0}.new {0}; while [ -e {0} ] && kill -0 $PPID; do :; done",
+                file.display()
+            );
+            let begin = || {
+                let job = q.submit(Job::command(shell(&script))).unwrap();
+                until(|| file.exists());
+                let process = std::fs::read_to_string(&file).unwrap();
+                (job, format!("/proc/{}/stat", process.trim()))
+            };
+            let is_stopped = |stat: &str| std::fs::read_to_string(stat).is_ok_and(|stat| stat.contains(") T "));
+            let (job, stat) = begin();
+            q.pause(&job).unwrap();
+            until(|| is_stopped(&stat));
+            std::fs::remove_file(&file).unwrap();
+            assert_eq!((job.state(), q.cpus().0), (State::Running, 1.0), "it holds what it has");
+            q.resume(&job).unwrap();
+            assert_eq!(job.wait(), State::Done);
+            assert!(matches!(q.pause(&job), Err(Refused::Forgotten(_) | Refused::NoProgram(..))));
+            let (job, stat) = begin();
+            q.pause(&job).unwrap();
+            until(|| is_stopped(&stat));
+            job.cancel();
+            assert_eq!(job.wait(), State::Cancelled);
+            std::fs::remove_file(&file).unwrap();
+            let closure = q.submit(Job::new(|| ()).held()).unwrap();
+            assert_eq!(q.resume(&closure), Err(Refused::NoProgram(closure.id(), State::Pending)));
+            closure.cancel();
         });
     });
 }

@@ -336,6 +336,57 @@ fn r19_submissions_from_a_hundred_tasks() {
     });
 }
 
+/// 19: the numbers of one submitter are without gaps; those of an array follow its own.
+#[test]
+fn r19_numbers_without_gaps() {
+    let q = Local::new().start();
+    let ids: Vec<_> = (0..100).map(|_| q.submit(Job::new(|| ())).unwrap().id().as_u64()).collect();
+    assert_eq!(ids, Vec::from_iter(1..=100));
+    let list = q.submit(Job::array(10, |_| ())).unwrap();
+    let next = q.submit(Job::new(|| ())).unwrap();
+    assert_eq!((list.id().as_u64(), next.id().as_u64()), (101, 112));
+    q.wait_all();
+}
+
+/// A job that has ended can be submitted again, with what it asked for; one that can be called once
+/// cannot, and one that has not ended.
+#[test]
+fn a_job_is_submitted_again() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let q = Local::new().cpus(2).start();
+            let mut runs = 0;
+            let job = Job::again(move || {
+                runs += 1;
+                if runs < 2 { Err("no".to_owned()) } else { Ok(runs) }
+            });
+            let job = q.submit(job.name("again").priority(7).cpus(2).held()).unwrap();
+            let job = job.into_job().unwrap_err();
+            job.release().unwrap();
+            assert_eq!(job.wait(), State::Failed);
+            let other = Local::new().start();
+            let id = job.id();
+            let again = job.into_job().unwrap();
+            let again = q.submit(again.cpus(1)).unwrap();
+            let info = q.job(&again).map(|info| (info.name.unwrap(), info.priority));
+            assert!(info.is_none_or(|info| info == ("again".into(), 7)));
+            assert_eq!(again.wait(), State::Done);
+            assert_eq!(q.state(id), Ok(State::Failed), "the first stays in the history");
+            let refused = other.submit(again.into_job().unwrap()).unwrap_err();
+            assert!(matches!(refused, Refused::OtherQueue(_)));
+            let count = Arc::new(AtomicUsize::new(0));
+            let in_list = count.clone();
+            let list = q.submit(Job::array(10, move |_| _ = in_list.fetch_add(1, Relaxed))).unwrap();
+            assert_eq!(list.wait(), State::Done);
+            q.submit(list.into_job().unwrap()).unwrap().join().unwrap();
+            assert_eq!(count.load(Relaxed), 20);
+            let once = q.submit(Job::new(|| 5)).unwrap();
+            assert_eq!(once.wait(), State::Done);
+            assert_eq!(once.into_job().unwrap_err().join().unwrap(), 5);
+        });
+    });
+}
+
 /// 13: an array is one job to depend on, to hold and to cancel; 1,000,000 elements take no memory
 /// until they begin.
 #[test]
@@ -356,6 +407,16 @@ fn r13_arrays() {
             let count = done.clone();
             let each = q.submit(Job::array(200, move |_| _ = count.fetch_add(1, Relaxed)).after_each(&array)).unwrap();
             array.join().unwrap();
+            // By now the history has no array without a name, and the handle says enough.
+            let again = Job::array(200, |_| ()).after_each(&each);
+            let late = Job::array(100, |_| ()).after_each(&each);
+            let named = Job::array(200, |_| ()).after_each(each.id());
+            each.wait();
+            let again = q.submit(again).unwrap();
+            assert_eq!(again.wait(), State::Done);
+            q.submit(again.into_job().unwrap()).unwrap().join().unwrap();
+            assert_eq!(q.submit(late).unwrap_err(), Refused::NotAlike(each.id()));
+            assert_eq!(q.submit(named).unwrap_err(), Refused::Forgotten(each.id()));
             each.join().unwrap();
             assert!(most.load(Relaxed) <= 2, "at most two at once: {most:?}");
             assert_eq!(done.load(Relaxed), 200);
@@ -380,7 +441,10 @@ fn cancelled_just_when_it_starts() {
             for _ in 0..300 {
                 let job = q.submit(Job::new(myriad::yield_now)).unwrap();
                 job.cancel();
-                assert!(matches!(job.wait(), State::Cancelled | State::Done));
+                // 8: one of both, and the result says the same.
+                let state = job.wait();
+                assert!(matches!(state, State::Cancelled | State::Done));
+                assert_eq!(job.join().is_ok(), state == State::Done);
             }
             q.wait_all();
             assert_eq!(q.cpus().0, 0.0);
@@ -405,20 +469,120 @@ fn start_times_and_closing() {
     });
 }
 
-/// A runtime that has ended refuses the tasks of jobs: these are cancelled, however many there are.
+/// A runtime that has ended takes no more jobs: the first that is submitted then is cancelled at
+/// once, also one that is held; it closes the queue.
 #[test]
 fn jobs_of_a_runtime_that_has_ended() {
+    for held in [false, true] {
+        each_owned(|_, rt| {
+            let q = rt.run(|| Local::new().cpus(1).start());
+            assert!(rt.shutdown(PATIENCE).is_clean(), "a queue without jobs has no task");
+            let job = Job::new(|| ());
+            let first = q.submit(if held { job.held() } else { job }).unwrap();
+            assert_eq!(first.wait(), State::Cancelled);
+            q.wait_all();
+            assert_eq!((q.submit(Job::new(|| ())).unwrap_err(), q.cpus().0), (Refused::Closed, 0.0));
+        });
+    }
+}
+
+/// 8, 12: jobs that have not begun when their runtime ends never do, whatever they wait for, and
+/// who waits for them on a foreign thread is told.
+#[test]
+fn jobs_of_a_runtime_that_ends() {
     each_owned(|_, rt| {
-        let q = rt.run(|| Local::new().cpus(1).start());
-        assert!(rt.shutdown(PATIENCE).is_clean());
-        let first = q.submit(Job::new(|| ()).held()).unwrap();
-        let behind: Vec<_> = (0..20_000).map(|_| q.submit(Job::new(|| ()).after_any(&first)).unwrap()).collect();
-        let list = q.submit(Job::array(20_000, |_| ()).after_any(&first)).unwrap();
-        first.release().unwrap();
-        q.wait_all();
-        assert_eq!((first.state(), list.state()), (State::Cancelled, State::Failed));
-        assert!(behind.iter().all(|job| job.state() == State::Cancelled));
-        assert_eq!((q.submit(Job::new(|| ())).unwrap_err(), q.cpus().0), (Refused::Closed, 0.0));
+        let (q, held) = rt.run(|| {
+            let q = Local::new().cpus(2).group("none", 0).start();
+            let held = q.submit(Job::new(|| ()).held()).unwrap();
+            (q, held)
+        });
+        let late = q.submit(Job::new(|| ()).delay(LONG)).unwrap();
+        let grouped = q.submit(Job::new(|| ()).group("none")).unwrap();
+        let paused = q.submit(Job::again(|| Err::<(), _>("no")).retries(1).backoff(LONG..LONG)).unwrap();
+        until(|| matches!(paused.why(), Some(Waiting::Time { .. })));
+        let infeasible = q.submit(Job::new(|| ()).cpus(2).held()).unwrap();
+        q.set_cpus(1);
+        infeasible.release().unwrap();
+        // (Many of them: none of the ends is on top of another one.)
+        let behind: Vec<_> = (0..20_000).map(|_| q.submit(Job::new(|| ()).after_any(&held)).unwrap()).collect();
+        let list = q.submit(Job::array(20_000, |_| ()).after_any(&held)).unwrap();
+        let after = q.submit(Job::new(|| ()).after(&held)).unwrap();
+        let (other, told) = (q.clone(), std::sync::mpsc::channel());
+        let waits = std::thread::spawn(move || {
+            told.0.send(()).unwrap();
+            let state = held.wait();
+            other.wait_all();
+            state
+        });
+        told.1.recv().unwrap();
+        _ = rt.shutdown(Duration::ZERO);
+        assert_eq!(waits.join().unwrap(), State::Cancelled);
+        let all = [&late, &grouped, &paused, &infeasible, &list, &after];
+        all.iter().for_each(|job| assert_eq!(job.wait(), State::Cancelled, "{job:?}"));
+        assert!(behind.iter().all(|job| job.wait() == State::Cancelled));
+        assert_eq!((q.submit(Job::new(|| ())).unwrap_err(), q.cpus().0, q.len()), (Refused::Closed, 0.0, 0));
+    });
+}
+
+/// A runtime that waits for its tasks lets jobs go on, also those that begin then; a queue without
+/// jobs takes none any more.
+#[test]
+fn jobs_go_on_while_a_runtime_waits_for_its_tasks() {
+    each_owned(|_, rt| {
+        let (begun, open) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
+        let (is_begun, is_open) = (begun.clone(), open.clone());
+        let (q, other) = rt.run(|| (Local::new().cpus(1).start(), Local::new().cpus(1).start()));
+        let blocks = Job::new(move || {
+            is_begun.set();
+            is_open.wait();
+        });
+        let first = q.submit(blocks).unwrap();
+        let list = q.submit(Job::array(3, |_| ())).unwrap();
+        let last = q.submit(Job::new(|| 5).after(&list)).unwrap();
+        begun.wait();
+        let behind = q.clone();
+        let others = std::thread::spawn(move || {
+            // (A queue without jobs is closed by the first that is refused: so the runtime ends.)
+            while let Ok(job) = other.submit(Job::new(|| ())) {
+                job.wait();
+            }
+            let late = behind.submit(Job::new(|| 6)).unwrap();
+            open.set();
+            late.join()
+        });
+        let report = rt.shutdown(PATIENCE);
+        assert_eq!(others.join().unwrap(), Ok(6));
+        assert!(report.is_clean(), "{report}");
+        assert_eq!((first.wait(), list.wait(), last.join()), (State::Done, State::Done, Ok(5)));
+    });
+}
+
+/// The same of jobs behind one that runs, and is left by its runtime: a foreign thread that waits
+/// is told.
+#[test]
+fn jobs_behind_one_that_its_runtime_leaves() {
+    each_owned(|_, rt| {
+        let begun = Arc::new(Signal::new());
+        let is_begun = begun.clone();
+        let q = rt.run(move || {
+            let q = Local::new().cpus(1).start();
+            let blocks = Job::new(move || {
+                is_begun.set();
+                Signal::new().wait();
+            });
+            q.submit(blocks).unwrap();
+            begun.wait();
+            q
+        });
+        let waits = q.submit(Job::new(|| ())).unwrap();
+        let (begin, begun) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            begin.send(()).unwrap();
+            waits.wait()
+        });
+        begun.recv().unwrap();
+        _ = rt.shutdown(Duration::ZERO);
+        assert_eq!(waiter.join().unwrap(), State::Cancelled);
     });
 }
 

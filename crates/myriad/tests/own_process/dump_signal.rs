@@ -13,7 +13,7 @@ fn quit() {
 
 /// Until the dumps have said so.
 fn settle() {
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(1000));
 }
 
 fn one_that_waits(builder: Builder) {

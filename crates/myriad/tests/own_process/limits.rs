@@ -1,5 +1,8 @@
 //! What happens when stacks run out: who would block gets a panic with a clear text, its joiner
 //! sees it, and nothing else is lost.
+//!
+//! Where stacks are counted there are no spare workers: one that begins, because the machine holds
+//! up the others, has stacks of its own.
 #![cfg(unix)]
 
 use crate::common::{MODES, Mode, assert_ok, case, catch, in_child, stderr, text};
@@ -35,7 +38,7 @@ fn as_many_stacks_as_allowed() {
         case(
             mode,
             1,
-            |b| b.max_stacks(6),
+            |b| b.max_stacks(6).spare_workers(0),
             |rt| {
                 for _ in 0..3 {
                     let (got, told) = crowd(rt, 30);
@@ -109,7 +112,7 @@ fn a_scope_without_stacks() {
         case(
             mode,
             1,
-            |b| b.max_stacks(3),
+            |b| b.max_stacks(3).spare_workers(0),
             |rt| {
                 let (tx, rx) = bounded::<()>(1);
                 let (started, closed) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -150,7 +153,7 @@ fn a_join_on_the_last_stack() {
             case(
                 mode,
                 2,
-                |b| b.max_stacks(2),
+                |b| b.max_stacks(2).spare_workers(0),
                 |rt| {
                     let (gate_tx, gate_rx) = bounded::<()>(1);
                     let (tx, rx) = bounded::<()>(1);
@@ -216,7 +219,7 @@ fn every_wait_on_the_last_stack() {
         case(
             mode,
             1,
-            |b| b.max_stacks(2),
+            |b| b.max_stacks(2).spare_workers(0),
             |rt| {
                 rt.run(|| {
                     let (tx, rx) = bounded::<Vec<String>>(1);
@@ -260,7 +263,7 @@ fn a_handle_joined_on_the_last_stack() {
         case(
             mode,
             1,
-            |b| b.max_stacks(2),
+            |b| b.max_stacks(2).spare_workers(0),
             |rt| {
                 let drops = crate::common::Drops::new();
                 let result = drops.one();

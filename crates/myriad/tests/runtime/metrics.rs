@@ -27,10 +27,11 @@ fn all_parked(metrics: &Metrics) -> bool {
     metrics.workers_in(WorkerActivity::Parked) == metrics.workers().count()
 }
 
+/// (A spare worker, which may begin where the machine holds up the others, has a stack too.)
 #[test]
 fn blocked_closures_are_counted() {
     const TASKS: usize = 30;
-    each(&[1, 2, 4], |rt| {
+    let body = |_, rt: &Runtime| {
         let before = rt.metrics().sum();
         let (tx, tasks) = block(rt, TASKS);
         wait_until(|| rt.metrics().sum().blocked == TASKS && all_parked(&rt.metrics()));
@@ -48,7 +49,8 @@ fn blocked_closures_are_counted() {
         wait_until(|| rt.metrics().sum().blocked == 0);
         let after = rt.metrics().sum();
         assert!(after.resumed - sum.resumed >= TASKS as u64, "{}", rt.metrics());
-    });
+    };
+    each_with(&[1, 2, 4], |b| b.spare_workers(0), body);
 }
 
 /// One worker, which is in a task until `seen` holds of what a thread beside reads.
@@ -276,9 +278,10 @@ fn the_global_runtime_is_not_started() {
         myriad::run(|| ());
         let workers = myriad::metrics().workers().count();
         assert!(workers > 0);
-        let rt = myriad::Builder::new().workers(workers + 1).build().unwrap();
+        let rt = myriad::Builder::new().workers(workers + 1).spare_workers(0).build().unwrap();
         assert_eq!(rt.run(|| myriad::metrics().workers().count()), workers + 1);
-        assert_eq!(myriad::metrics().workers().count(), workers);
+        // (The global runtime may have a spare meanwhile.)
+        assert!(myriad::metrics().workers().count() >= workers);
     });
     assert_ok(&output);
 }
@@ -410,7 +413,8 @@ fn waits_are_measured() {
             let longer = waited_longer(&metrics, LONG) - before;
             // (Of two that have one place in the table only the first is measured.)
             let all = 4 * EACH as u64 + 1;
-            assert!((all - 20..=all).contains(&longer), "{longer} of {all}: {metrics}");
+            // (And the task that computes may have waited itself.)
+            assert!((all - 20..=all + 1).contains(&longer), "{longer} of {all}: {metrics}");
             let latency = metrics.pools[0].latency.as_ref().unwrap();
             assert!(latency.quantile(1.0).unwrap() >= LONG && latency.sum >= LONG * longer as u32, "{latency:?}");
             let samples = parse(&metrics.to_prometheus());
@@ -542,7 +546,7 @@ fn prometheus_reads_it() {
     let name = "a \"quoted\" \\ name";
     each_with(
         &[2],
-        |b| b.name(name).pool("back\\slash\n", 1),
+        |b| b.name(name).pool("back\\slash\n", 1).spare_workers(0),
         |_, rt| {
             let (tx, tasks) = block(rt, 5);
             wait_until(|| rt.metrics().sum().blocked == 5 && all_parked(&rt.metrics()));

@@ -356,34 +356,39 @@ fn calls_from_outside_leave_turns_to_what_is_ready() {
     const TURNS: usize = 30;
     // A worker takes 32 at once; so all turns of 625 calls could be asked for.
     const CALLS: usize = 20_000;
-    each(&[1], |rt| {
-        let (turns, calls, stop) =
-            (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
-        let (counts, ends) = (turns.clone(), stop.clone());
-        let yields = rt.spawn(move || {
-            while !ends.load(SeqCst) {
-                counts.fetch_add(1, SeqCst);
-                yield_now();
+    // (Without spares: where the system lets the worker wait, they take calls, too.)
+    each_with(
+        &[1],
+        |b| b.spare_workers(0),
+        |_, rt| {
+            let (turns, calls, stop) =
+                (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+            let (counts, ends) = (turns.clone(), stop.clone());
+            let yields = rt.spawn(move || {
+                while !ends.load(SeqCst) {
+                    counts.fetch_add(1, SeqCst);
+                    yield_now();
+                }
+            });
+            wait_until(|| turns.load(SeqCst) > 0);
+            let before = turns.load(SeqCst);
+            for _ in 0..CALLS {
+                let (calls, turns, ends) = (calls.clone(), turns.clone(), stop.clone());
+                drop(rt.spawn(move || {
+                    let begin = Instant::now();
+                    while begin.elapsed() < Duration::from_micros(60) && !ends.load(SeqCst) {
+                        std::hint::spin_loop();
+                    }
+                    if turns.load(SeqCst) < before + TURNS {
+                        calls.fetch_add(1, SeqCst);
+                    }
+                }));
             }
-        });
-        wait_until(|| turns.load(SeqCst) > 0);
-        let before = turns.load(SeqCst);
-        for _ in 0..CALLS {
-            let (calls, turns, ends) = (calls.clone(), turns.clone(), stop.clone());
-            drop(rt.spawn(move || {
-                let begin = Instant::now();
-                while begin.elapsed() < Duration::from_micros(60) && !ends.load(SeqCst) {
-                    std::hint::spin_loop();
-                }
-                if turns.load(SeqCst) < before + TURNS {
-                    calls.fetch_add(1, SeqCst);
-                }
-            }));
-        }
-        wait_until(|| turns.load(SeqCst) >= before + TURNS);
-        stop.store(true, SeqCst);
-        yields.join().unwrap();
-        let calls = calls.load(SeqCst);
-        assert!(calls < 16 * TURNS, "{calls} calls had their turns beside {TURNS} of a ready closure");
-    });
+            wait_until(|| turns.load(SeqCst) >= before + TURNS);
+            stop.store(true, SeqCst);
+            yields.join().unwrap();
+            let calls = calls.load(SeqCst);
+            assert!(calls < 16 * TURNS, "{calls} calls had their turns beside {TURNS} of a ready closure");
+        },
+    );
 }

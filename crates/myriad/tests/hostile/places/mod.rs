@@ -1,5 +1,6 @@
 //! The places: each is one function.
 
+pub(crate) mod agents;
 pub(crate) mod channels;
 pub(crate) mod groups;
 pub(crate) mod hooks;

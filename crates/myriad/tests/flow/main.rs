@@ -1,0 +1,32 @@
+//! Flow: operations on channels, task graphs, dataflow.
+//!
+//! Numbers in the comments of tests count the situations that a model of core.async or of Dagger
+//! gets wrong most easily.
+
+mod as_core_async;
+mod bounds;
+#[path = "../common/mod.rs"]
+mod common;
+mod dataflow;
+mod dataflow_ends;
+mod graph;
+mod graph_endings;
+mod graph_levels;
+mod graph_settings;
+mod mix;
+mod ops;
+mod ops_ends;
+mod process;
+mod process_ends;
+mod random;
+mod region;
+mod region_random;
+mod timed;
+
+use crate::common::each;
+
+/// In a runtime of each kind, with one worker and with two.
+#[track_caller]
+fn each_runtime(body: impl Fn() + Send + Sync) {
+    each(&[1, 2], |rt| rt.run(&body));
+}
