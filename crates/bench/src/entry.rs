@@ -62,6 +62,9 @@ pub struct Entry {
     pub reference: bool,
     /// Its closures wait, so their time depends on the [mode](crate::Mode).
     pub waits: bool,
+    /// A program of its own, which is built at its first run if what that takes is
+    /// [installed](crate::outside). Left out where no workload is named.
+    pub outside: bool,
 }
 
 /// Sizes of a run.
@@ -131,7 +134,17 @@ impl Entry {
 
     /// A system that is in every run that it applies to.
     pub(crate) const fn new(system: &'static str, run: Option<Run>) -> Self {
-        Entry { system, run, extra: false, lazy: false, single: false, unbound: false, reference: false, waits: false }
+        Entry {
+            system,
+            run,
+            extra: false,
+            lazy: false,
+            single: false,
+            unbound: false,
+            reference: false,
+            waits: false,
+            outside: false,
+        }
     }
 
     /// Only on request.
@@ -167,6 +180,12 @@ impl Entry {
     /// Its closures wait.
     pub(crate) const fn waits(mut self) -> Self {
         self.waits = true;
+        self
+    }
+
+    /// Is a program of its own.
+    pub(crate) const fn outside(mut self) -> Self {
+        self.outside = true;
         self
     }
 }

@@ -6,6 +6,7 @@
 //! src/<workload>/<system>.rs   the program of one system
 //! src/talk/                    workloads written once, over what the systems have in common
 //! src/host/<system>.rs         how that system's workers are started
+//! src/outside/, peers/         systems outside of this process, and their programs
 //! ```
 //!
 //! # Words
@@ -35,29 +36,42 @@ mod limits;
 mod live;
 mod load;
 mod memory;
+#[cfg(feature = "peers")]
+mod outside;
 mod params;
 mod payload;
 mod processor;
 mod record;
 mod sample;
+mod serving;
 mod together;
 
 mod actor;
+mod agent;
 mod calls;
 mod cancel;
 mod chain;
+mod dataflow;
+#[cfg(target_os = "linux")]
+mod echo;
 mod fib;
+mod graph;
+#[cfg(target_os = "linux")]
+mod http;
 mod idle;
 mod interactive;
 mod job;
 mod lock;
 mod mutex;
+mod ops;
 mod overhead;
 mod pingpong;
 mod psort;
 mod relay;
 mod scan;
 mod select;
+#[cfg(target_os = "linux")]
+mod served;
 mod sieve;
 mod skynet;
 mod sum;
@@ -68,9 +82,10 @@ mod timers;
 pub use entry::{Entry, Form, OURS, Size, Takes, Unit, Workload};
 pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
+pub use serving::{Served, Silent};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 26] = [
+static WORKLOADS: [&Workload; 30 + 5 * cfg!(target_os = "linux") as usize] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -80,6 +95,8 @@ static WORKLOADS: [&Workload; 26] = [
     &psort::WORKLOAD,
     &scan::WORKLOAD,
     &sum::WORKLOAD,
+    &graph::WORKLOAD,
+    &dataflow::WORKLOAD,
     &pingpong::WORKLOAD,
     &sieve::WORKLOAD,
     &talk::pairs::WORKLOAD,
@@ -87,16 +104,28 @@ static WORKLOADS: [&Workload; 26] = [
     &talk::pipeline::WORKLOAD,
     &talk::tree::WORKLOAD,
     &talk::alltoall::WORKLOAD,
+    &ops::WORKLOAD,
     &idle::WORKLOAD,
     &lock::WORKLOAD,
     &select::WORKLOAD,
     &mutex::WORKLOAD,
     &interactive::WORKLOAD,
     &calls::WORKLOAD,
+    #[cfg(target_os = "linux")]
+    &echo::WORKLOAD,
+    #[cfg(target_os = "linux")]
+    &echo::rate::WORKLOAD,
+    #[cfg(target_os = "linux")]
+    &echo::busy::WORKLOAD,
+    #[cfg(target_os = "linux")]
+    &echo::idle::WORKLOAD,
+    #[cfg(target_os = "linux")]
+    &http::WORKLOAD,
     &timers::WORKLOAD,
     &cancel::WORKLOAD,
     &job::WORKLOAD,
     &actor::WORKLOAD,
+    &agent::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.
@@ -118,6 +147,15 @@ pub fn systems() -> Vec<&'static str> {
         }
     }
     names
+}
+
+/// The systems outside of this process, and for each that is missing what to install: none in a
+/// build without peers. Asks compilers, so it takes up to a second.
+pub fn outside() -> Vec<(&'static str, Result<(), String>)> {
+    #[cfg(feature = "peers")]
+    return outside::all();
+    #[cfg(not(feature = "peers"))]
+    return Vec::new();
 }
 
 /// Runs what `params` asks for, in this process, and reports it.

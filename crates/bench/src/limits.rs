@@ -24,6 +24,25 @@ pub(crate) fn threads(n: u64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Descriptors that the process has beside its connections, with room to spare.
+#[cfg(target_os = "linux")]
+const DESCRIPTORS_IN_USE: u64 = 100;
+
+/// How many connections the process may have: as many as the hard limit of descriptors allows, to
+/// which the soft one is raised.
+#[cfg(target_os = "linux")]
+pub(crate) fn descriptors() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a place of that type.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return u64::MAX;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: reads `limit` in the call.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    limit.rlim_max.saturating_sub(DESCRIPTORS_IN_USE).max(1)
+}
+
 /// Refuses more coroutines of `may` at a time than the kernel has mappings for.
 #[cfg(feature = "peers")]
 pub(crate) fn may(n: u64) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use crate::record::{Failure, Measured};
 const STEPS: u64 = 150_000;
 
 /// What a background task computes.
-fn compute() -> u64 {
+pub(crate) fn compute() -> u64 {
     // Not known to the compiler.
     (0..std::hint::black_box(STEPS)).fold(1, |x, i| (x ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
 }

@@ -11,7 +11,13 @@ pub(crate) struct Memory {
 impl Memory {
     /// What the process has now.
     pub(crate) fn now() -> Option<Memory> {
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        Memory::of(None)
+    }
+
+    /// What another process has, or this one.
+    pub(crate) fn of(process: Option<u32>) -> Option<Memory> {
+        let process = process.map_or("self".into(), |process| process.to_string());
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         Some(Memory {
             resident: field(&status, "VmRSS:")?,
             peak: field(&status, "VmHWM:")?,
@@ -21,8 +27,12 @@ impl Memory {
 
     /// Bytes that have been added since `before` and are still there, for each of `n`.
     pub(crate) fn growth(before: Option<Memory>, n: u64) -> Option<f64> {
-        let (before, now) = (before?, Memory::now()?);
-        Some((now.resident + now.tables).saturating_sub(before.resident + before.tables) as f64 / n as f64)
+        Some(Memory::now()?.growth_since(before?, n))
+    }
+
+    /// The same, when this is what there is now.
+    pub(crate) fn growth_since(self, before: Memory, n: u64) -> f64 {
+        (self.resident + self.tables).saturating_sub(before.resident + before.tables) as f64 / n as f64
     }
 
     /// Bytes by which the peak since `before` is above what there was then, for each of `n`.

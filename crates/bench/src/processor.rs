@@ -28,11 +28,25 @@ pub(crate) fn untimed<T>(f: impl FnOnce() -> T) -> T {
     value
 }
 
+/// What another process has used so far.
+#[cfg(all(target_os = "linux", feature = "peers"))]
+pub(crate) fn of(process: u32) -> Option<Duration> {
+    let mut clock = 0;
+    // SAFETY: `clock` is a place of that type.
+    let failed = unsafe { libc::clock_getcpuclockid(process as libc::pid_t, &raw mut clock) };
+    (failed == 0).then(|| read(clock)).flatten()
+}
+
 #[cfg(unix)]
 fn used() -> Option<Duration> {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+#[cfg(unix)]
+fn read(clock: libc::clockid_t) -> Option<Duration> {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `ts` is a place of that type, which lives for the call.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut ts) };
+    let failed = unsafe { libc::clock_gettime(clock, &mut ts) };
     (failed == 0).then(|| Duration::new(ts.tv_sec as u64, ts.tv_nsec as u32))
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory;
 use crate::params::{Mode, Params, Payload, Policy};
+use crate::serving::{Served, Silent};
 
 /// What a program gives back.
 pub(crate) type Outcome = Result<Measured, Failure>;
@@ -24,12 +25,17 @@ pub(crate) struct Measured {
     pub(crate) repeats: u32,
     /// How many processors the process used on average, while it measured.
     pub(crate) processors: Option<f64>,
-    /// Tasks that the workers ended in a second beside what was measured, where there were such.
+    /// Tasks (or turns of them) that the workers ended in a second beside what was measured, where
+    /// there were such.
     pub(crate) background_per_second: Option<f64>,
     /// Memory growth for each task, where tasks pile up.
     pub(crate) bytes_per_task: Option<f64>,
     /// The most tasks that were alive at a time, where they were counted.
     pub(crate) most_alive: Option<u64>,
+    /// What a client in another process found out.
+    pub(crate) served: Option<Served>,
+    /// The same, while it was silent.
+    pub(crate) silent: Option<Silent>,
     /// Something a reader of the number must know.
     pub(crate) note: Option<String>,
 }
@@ -115,9 +121,16 @@ pub struct Record {
     /// The most tasks that were alive at a time, where they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_alive: Option<u64>,
-    /// Tasks that the workers ended in a second beside what was measured, where there were such.
+    /// Tasks (or turns of them) that the workers ended in a second beside what was measured, where
+    /// there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_per_second: Option<f64>,
+    /// What a client of a server found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Served>,
+    /// What a server did while its clients were silent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<Silent>,
     /// The most memory the process ever had.
     pub max_rss_bytes: Option<u64>,
     /// How many times it was measured inside the process.
@@ -164,6 +177,7 @@ impl Record {
                 record.background_per_second = m.background_per_second;
                 record.ns_per_op = m.time.as_secs_f64() * 1e9 / m.ops.max(1) as f64;
                 record.bytes_per_task = m.bytes_per_task;
+                (record.served, record.silent) = (m.served, m.silent);
                 record.repeats = m.repeats;
                 record.most_alive = m.most_alive;
                 record.note = m.note;
@@ -200,6 +214,8 @@ impl Record {
             bytes_per_task: None,
             most_alive: None,
             background_per_second: None,
+            served: None,
+            silent: None,
             max_rss_bytes: None,
             repeats: 0,
             ok: false,

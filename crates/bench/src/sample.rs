@@ -17,16 +17,25 @@ const LONG: Duration = Duration::from_millis(50);
 
 /// Runs `once` untimed as a warm-up, then several times, and reports the median of the times it
 /// returns.
-pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>) -> Outcome {
+pub(crate) fn warm(ops: u64, once: impl FnMut() -> Result<Duration, Failure>) -> Outcome {
+    warm_by(ops, processor::time, once)
+}
+
+/// The same where `processor_time` says what has been used so far: by another process.
+pub(crate) fn warm_by(
+    ops: u64,
+    processor_time: impl Fn() -> Option<Duration>,
+    mut once: impl FnMut() -> Result<Duration, Failure>,
+) -> Outcome {
     let begin = Instant::now();
     once()?;
     let least = if begin.elapsed() > LONG { 1 } else { LEAST };
-    let (begin, before) = (Instant::now(), processor::time());
+    let (begin, before) = (Instant::now(), processor_time());
     let mut times: Vec<Duration> = Vec::new();
     while times.len() < least || (least > 1 && begin.elapsed() < BUDGET && times.len() < MOST) {
         times.push(once()?);
     }
-    let used = processor::since(before);
+    let used = processor_time().zip(before).map(|(now, before)| now.saturating_sub(before));
     times.sort_unstable();
     let measured = Measured {
         range: (times[0], times[times.len() - 1]),

@@ -270,7 +270,7 @@ mod test {
             refused(&["bench", "chian"])
                 .starts_with("there is no workload `chian`; did you mean `chain`? there are: chain, relay")
         );
-        assert!(refused(&["bench", "--system", "go"]).starts_with("there is no system `go`; there are: myriad, "));
+        assert!(refused(&["bench", "--system", "zz"]).starts_with("there is no system `zz`; there are: myriad, "));
         assert_eq!(refused(&["bench", "--mode", "x"]), "there is no mode `x`; there are: fibers, threads");
         assert_eq!(
             refused(&["bench", "--policy", "fifo"]),

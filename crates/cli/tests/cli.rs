@@ -14,10 +14,12 @@ fn tiny(p: &mut Params) {
         "fib" => (12, 0),
         "interactive" => (20, 0),
         "calls" => (10, 0),
-        "actor" => (10, 10),
+        "actor" | "agent" => (10, 10),
         "pairs" | "hub" | "pipeline" | "alltoall" => (10, 5),
         "tree" => (8, 5),
         "psort" => (40_000, 0),
+        "echo" | "http" | "echo-rate" => (200, 8),
+        "echo-busy" => (5, 0),
         _ => (50, 0),
     };
 }
@@ -34,7 +36,8 @@ fn text(bytes: &[u8]) -> &str {
 fn check_one(p: &Params) {
     let (workers, n, m) = (p.workers.to_string(), p.n.to_string(), p.m.to_string());
     let mut args = vec!["bench", &p.workload, "--form", &p.form, "--system", &p.system, "--workers", &workers];
-    args.extend(["--n", &n, "--runs", "1", "--timeout", "60", "--json"]);
+    // (To build a program of a peer may take a minute, where others compile too.)
+    args.extend(["--n", &n, "--runs", "1", "--timeout", "300", "--json"]);
     let mode = p.mode.to_string();
     if p.is_ours() {
         args.extend(["--mode", &mode]);
@@ -51,6 +54,11 @@ fn check_one(p: &Params) {
     let lines: Vec<_> = text(&out.stdout).lines().collect();
     let [line] = lines[..] else { panic!("{args:?} printed {lines:?}") };
     let record: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+    // What is not installed here says so.
+    let entry = p.entry().expect("it is in the table");
+    if entry.outside && record["error"].as_str().is_some_and(|error| error.starts_with("cannot: ")) {
+        return eprintln!("left out: {}: {}", p.system, record["error"]);
+    }
     assert_eq!(record["ok"], true, "{record}");
     let asked = serde_json::to_value(p).expect("parameters are strings and numbers");
     for key in ["workload", "form", "system", "workers"] {
@@ -63,10 +71,14 @@ fn check_one(p: &Params) {
         assert!(record.get(key).is_some(), "{key} is missing in {record}");
     }
     let number = |key: &str| record[key].as_f64().unwrap_or(f64::NAN);
-    assert!(number("seconds") > 0.0 && number("cpu_seconds") > 0.0, "{record}");
+    // (The system adds the time of another process up when a thread of that has run.)
+    assert!(number("seconds") > 0.0 && (number("cpu_seconds") > 0.0 || entry.outside), "{record}");
     assert!(number("seconds_min") <= number("seconds") && number("seconds") <= number("seconds_max"), "{record}");
-    let beside = p.workload == "interactive" || (p.workload == "calls" && p.form == "busy");
+    let beside = ["interactive", "echo-busy"].contains(&&*p.workload) || (p.workload == "calls" && p.form == "busy");
     assert_eq!(record.get("background_per_second").is_some(), beside, "{record}");
+    let is_served = p.workload.starts_with("echo") || p.workload == "http";
+    assert_eq!(record.get("silent").is_some(), p.workload == "echo-idle", "{record}");
+    assert_eq!(record.get("served").is_some(), is_served && p.workload != "echo-idle", "{record}");
 }
 
 /// Every run of `workload` that this build can do, with one worker and with two. Several runs at a
@@ -80,7 +92,8 @@ fn check_all(workload: &str) {
             for workers in [1, 2] {
                 // What rayon cannot is no run.
                 let cannot = w.name == "calls" && form.name == "busy" && entry.system == "rayon";
-                if entry.single && workers > 1 || cannot {
+                // (A process more for each, which is slow to start.)
+                if entry.single && workers > 1 || cannot || entry.outside && workers == 1 {
                     continue;
                 }
                 let mut p = Params::new(w, form, entry.system, workers);
@@ -203,8 +216,48 @@ fn calls() {
 }
 
 #[test]
+fn echo() {
+    if cfg!(target_os = "linux") {
+        check_all("echo");
+    }
+}
+
+#[test]
+fn echo_at_a_rate() {
+    if cfg!(target_os = "linux") {
+        check_all("echo-rate");
+    }
+}
+
+#[test]
+fn echo_beside_others() {
+    if cfg!(target_os = "linux") {
+        check_all("echo-busy");
+    }
+}
+
+#[test]
+fn echo_in_silence() {
+    if cfg!(target_os = "linux") {
+        check_all("echo-idle");
+    }
+}
+
+#[test]
+fn http() {
+    if cfg!(target_os = "linux") {
+        check_all("http");
+    }
+}
+
+#[test]
 fn actor() {
     check_all("actor");
+}
+
+#[test]
+fn agent() {
+    check_all("agent");
 }
 
 #[test]
@@ -245,6 +298,21 @@ fn cancel() {
 #[test]
 fn job() {
     check_all("job");
+}
+
+#[test]
+fn graph() {
+    check_all("graph");
+}
+
+#[test]
+fn dataflow() {
+    check_all("dataflow");
+}
+
+#[test]
+fn ops() {
+    check_all("ops");
 }
 
 #[test]
@@ -336,6 +404,25 @@ fn what_a_system_cannot_is_shown_and_is_no_failure() {
     let out = myriad(&["bench", "chain", "--form", "closure", "--system", "std", "--n", "9000000", "--runs", "1"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
     assert!(text(&out.stdout).contains("cannot") && text(&out.stdout).contains("OS threads"), "{}", text(&out.stdout));
+}
+
+#[cfg(feature = "peers")]
+#[test]
+fn a_peer_outside_that_is_missing_says_what_to_install() {
+    for (workload, form, system) in
+        [("graph", "chain", "tbb"), ("graph", "chain", "taskflow"), ("ops", "mult", "core.async")]
+    {
+        let args =
+            ["bench", workload, "--form", form, "--system", system, "--workers", "1", "--n", "10", "--runs", "1"];
+        // A compiler that finds no header, and a jar that is not there.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_myriad"));
+        let out = command.args(args).env("CXX", "false").env("CORE_ASYNC_CLASSPATH", "/not/there.jar").output();
+        let out = out.expect("the command starts");
+        let said = text(&out.stdout);
+        assert!(out.status.success() && said.contains("cannot"), "{said}");
+        let hint = said.lines().last().expect("the note is below the table");
+        assert!(hint.contains(system) && (hint.contains("install") || hint.contains("TASKFLOW_INCLUDE")), "{said}");
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `tokio` is the multi-thread runtime with `w` workers; `tokio-current` is the one that runs on
 //! the calling thread.
 
+#[cfg(target_os = "linux")]
+use tokio::runtime::Handle;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::params::Params;
@@ -32,6 +34,21 @@ fn start_with(p: &Params, more: impl FnOnce(&mut Builder)) -> Host {
     }
     more(&mut builder);
     Host { rt: builder.build().expect("the kernel gives tokio a few threads"), current }
+}
+
+/// Has the flavour that `p.system` names run a server, to the end of the process, with all that
+/// `#[tokio::main]` has too. More tasks can be spawned by what comes back.
+#[cfg(target_os = "linux")]
+pub(crate) fn serve(p: &Params, server: impl Future<Output = ()> + Send + 'static) -> Handle {
+    let Host { rt, current } = start_with(p, |builder| _ = builder.enable_all());
+    let handle = rt.handle().clone();
+    if current {
+        std::thread::spawn(move || rt.block_on(server));
+    } else {
+        rt.spawn(server);
+        std::mem::forget(rt);
+    }
+    handle
 }
 
 impl Host {

@@ -4,11 +4,15 @@
 //! `held` all stand in the queue, at 100 priorities, before the first begins; in `chained` each
 //! depends on the one before; in `blocked` as many jobs that do not fit wait meanwhile, all before
 //! them in order. As a line to compare with stand tasks of Myriad that are spawned and joined.
+//!
+//! In `command` a hundredth of `n` programs (`/bin/true`) run one after the other, each a job; as a
+//! line to compare with stand the same ones, started and waited for by std alone.
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours};
 
 #[cfg(feature = "ours")]
 mod myriad;
+mod programs;
 
 /// The table.
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -45,6 +49,14 @@ pub(crate) static WORKLOAD: Workload = Workload {
             name: "blocked",
             about: "as many that do not fit wait, before them in order",
             entries: &[Entry::new("myriad", ours!(myriad::blocked))],
+        },
+        Form {
+            name: "command",
+            about: "programs, n / 100 of them, one after the other",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::command)),
+                Entry::new("std", Some(programs::run)).unbound().reference(),
+            ],
         },
     ],
 };

@@ -12,6 +12,8 @@ use crate::params::Params;
 use crate::record::{Failure, Outcome};
 use crate::{host, sample};
 
+use super::programs;
+
 /// What all jobs add to. (One sum: a job has no handle here, as most in a queue have none.)
 type Sum = Arc<AtomicU64>;
 
@@ -120,6 +122,24 @@ pub(super) fn blocked(p: &Params) -> Outcome {
         free.set();
         queue.wait_all();
         time
+    })
+}
+
+/// One program after the other.
+pub(super) fn command(p: &Params) -> Outcome {
+    let rt = host::myriad::start(p)?;
+    let n = programs::number(p);
+    sample::warm(n, || {
+        let time = rt.run(move || {
+            let queue = Local::new().cpus(1).start();
+            let begin = Instant::now();
+            let jobs: Vec<_> =
+                (0..n).map(|_| queue.submit(Job::command([programs::PROGRAM])).expect("it fits")).collect();
+            let done = jobs.into_iter().filter_map(|job| job.join().ok()).count() as u64;
+            (begin.elapsed(), done)
+        });
+        Failure::check(time.1, n)?;
+        Ok(time.0)
     })
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A tiny task is `x += y` on its own `x`; the answer is the sum of all `x`. In the form `spawn`
 //! each is a task with a handle that gives its `x` back, or, where the system has scopes instead of
-//! handles, a task that writes its `x` into a slot of its own. In the forms `loop` and `nested`
-//! they are iterations of parallel loops ([`looped`]). The pool is warm, and the median of several
-//! repeats is taken.
+//! handles, a task that writes its `x` into a slot of its own; in `dataflow`, a node; in `job`, a
+//! job of a queue that asks for a processor. In the forms `loop` and `nested` they are iterations
+//! of parallel loops ([`looped`]). The pool is warm, and the median of several repeats is taken.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -49,6 +49,16 @@ pub(crate) static WORKLOAD: Workload = Workload {
                 Entry::new("may", peer!(may::run)),
                 Entry::new("std", Some(std_threads::run)).unbound().extra(),
             ],
+        },
+        Form {
+            name: "dataflow",
+            about: "each is a node whose value is joined",
+            entries: &[Entry::new("myriad", ours!(myriad::nodes)), Entry::new("tokio", peer!(tokio::run))],
+        },
+        Form {
+            name: "job",
+            about: "each is a job of a queue that asks for a processor, joined when all have ended",
+            entries: &[Entry::new("myriad", ours!(myriad::jobs))],
         },
         Form { name: "loop", about: "each is an iteration of one parallel loop, and does nothing", entries: &LOOPS },
         Form { name: NESTED, about: "the same with a loop in a loop, each of sqrt(n)", entries: &LOOPS },

@@ -4,7 +4,7 @@
 //! ```text
 //! plan  options -> groups of runs           overview  which rows the screen has
 //! child a run in a fresh process            summary   the medians of a group
-//! show  what is printed, and when           screen, table, scaling   how it looks
+//! show  what is printed, and when           screen, table, served, scaling   how it looks
 //! ```
 
 pub(crate) mod child;
@@ -12,6 +12,7 @@ mod overview;
 pub(crate) mod plan;
 pub(crate) mod scaling;
 mod screen;
+mod served;
 mod show;
 mod summary;
 mod table;

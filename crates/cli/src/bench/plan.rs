@@ -207,7 +207,8 @@ fn runs(o: &BenchOptions, w: &'static Workload, form: &'static Form, workers: us
     let mut runs = Vec::new();
     for entry in form.entries {
         let named = o.system.iter().any(|s| s == entry.system);
-        let shown = o.workload.is_some() || !o.scaling || scaling::has_system(entry.system);
+        // (What is outside has to be built, and the overview is not to wait for that.)
+        let shown = o.workload.is_some() || !entry.outside && (!o.scaling || scaling::has_system(entry.system));
         let wanted = if o.system.is_empty() { entry.is_built() && !entry.extra && shown } else { named };
         // What has one worker is left out beside larger pools, unless that is all that was asked
         // for.
@@ -316,6 +317,21 @@ mod test {
         let all = plan(&BenchOptions { all: true, ..BenchOptions::default() }, 4).expect("it is possible");
         let forms: usize = myriad_bench::workloads().iter().map(|w| w.forms.len()).sum();
         assert!(all.len() > 2 * groups.len() - 10 && all.len() <= forms);
+    }
+
+    #[cfg(feature = "peers")]
+    #[test]
+    fn what_is_outside_runs_where_a_workload_or_it_is_named() {
+        let has = |o: BenchOptions, system: &str| {
+            let groups = plan(&o, 2).expect("it is possible");
+            groups.iter().flat_map(|g| &g.runs).any(|p| p.system == system)
+        };
+        for all in [false, true] {
+            assert!(!has(BenchOptions { all, ..BenchOptions::default() }, "tbb"));
+        }
+        assert!(has(BenchOptions::default(), "dag_exec"));
+        assert!(has(named("graph"), "tbb") && has(named("graph"), "taskflow") && has(named("ops"), "core.async"));
+        assert!(has(BenchOptions { system: systems(&["tbb"]), ..BenchOptions::default() }, "tbb"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use myriad_bench::Record;
 
 use super::plan::{Group, pool};
 use super::summary::Summary;
-use super::{scaling, screen, table};
+use super::{scaling, screen, served, table};
 use crate::args::BenchOptions;
 use crate::out::{print_line, write};
 use crate::style::Style;
@@ -71,7 +71,11 @@ impl<'a> Show<'a> {
             return;
         }
         if !self.options.is_screen() {
-            let render = if self.options.scaling { scaling::render } else { table::render };
+            let render = match () {
+                () if self.options.scaling => scaling::render,
+                () if served::is_for(summaries) => served::render,
+                () => table::render,
+            };
             print_line(&render(summaries, self.style));
             if left_out > 0 {
                 print_line(&format!(

@@ -39,6 +39,11 @@ impl<'a> Summary<'a> {
         self.records[i].push(record);
     }
 
+    /// The records of run `i` so far.
+    pub(crate) fn records(&self, i: usize) -> &[Record] {
+        &self.records[i]
+    }
+
     /// Whether run `i` has failed.
     pub(crate) fn has_failed(&self, i: usize) -> bool {
         self.failure(i).is_some()

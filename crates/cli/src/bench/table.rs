@@ -79,7 +79,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     text + &notes.text(style)
 }
 
-fn title(summary: &Summary<'_>, style: Style) -> String {
+pub(super) fn title(summary: &Summary<'_>, style: Style) -> String {
     let group = summary.group;
     let sizes = super::sizes(&group.runs[0], group.workload.takes);
     let sizes: Vec<_> = sizes.lines().map(|line| style.dim(line)).collect();
@@ -94,26 +94,9 @@ pub(super) fn broken(form: &Form) -> String {
 
 fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
     let group = summary.group;
-    let ours = group.runs.iter().position(|p| p.is_ours()).and_then(|i| summary.medians(i));
     let mut lines = Lines::default();
     for (i, params) in group.runs.iter().enumerate() {
-        let mut system = params.system.clone();
-        if params.is_ours() {
-            let policy =
-                if params.policy == Policy::default() { String::new() } else { format!(", {}", params.policy) };
-            system = style.bold(&format!("{OURS} ({}{policy})", params.mode));
-        }
-        if group.entry(params).unbound {
-            system += &notes.mark("not a pool: the number of workers does not bind it".into());
-        }
-        if let Some(alive) = summary.most_alive(i) {
-            system +=
-                &notes.mark(format!("{}: {} tasks were alive at a time at most", group.title(), thousands(alive)));
-        }
-        if let Some(note) = summary.note(i) {
-            system += &notes.mark(format!("{}: {}: {note}", group.title(), params.system));
-        }
-        lines.systems.push(system);
+        lines.systems.push(system(summary, i, style, notes));
 
         let (mut range, mut processors, mut ratio, mut memory) = Default::default();
         match (summary.medians(i), summary.failure(i)) {
@@ -121,12 +104,10 @@ fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
                 lines.times.push(shown_time(&m, group.workload.unit));
                 range = shown_range(&m, group.workload.unit);
                 processors = m.cpu_seconds.map_or(String::new(), |cpu| digits(cpu / m.seconds));
-                memory = m.bytes_per_task.map_or(String::new(), |b| format!("{}/task", bytes(b)));
-                if let Some(ours) = ours.as_ref().filter(|_| !params.is_ours()) {
-                    ratio = shown_ratio(m.seconds / ours.seconds, style);
-                    if group.entry(params).lazy {
-                        (ratio, lines.splits) = (format!("({ratio})"), true);
-                    }
+                memory = m.bytes_per_task.map_or(String::new(), shown_memory);
+                if let Some(shown) = self::ratio(summary, i, |m| Some(m.seconds), style) {
+                    ratio = shown;
+                    lines.splits |= group.entry(params).lazy;
                 }
             }
             (None, Some(failed)) => {
@@ -141,6 +122,43 @@ fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
         lines.memory.push(memory);
     }
     lines
+}
+
+/// The name of the system of run `i`, with marks of what is to be said of it.
+pub(super) fn system(summary: &Summary<'_>, i: usize, style: Style, notes: &mut Footnotes) -> String {
+    let (group, params) = (summary.group, &summary.group.runs[i]);
+    let mut name = params.system.clone();
+    if params.is_ours() {
+        let policy = if params.policy == Policy::default() { String::new() } else { format!(", {}", params.policy) };
+        name = style.bold(&format!("{OURS} ({}{policy})", params.mode));
+    }
+    if group.entry(params).unbound {
+        name += &notes.mark("not a pool: the number of workers does not bind it".into());
+    }
+    if let Some(alive) = summary.most_alive(i) {
+        name += &notes.mark(format!("{}: {} tasks were alive at a time at most", group.title(), thousands(alive)));
+    }
+    if let Some(note) = summary.note(i) {
+        name += &notes.mark(format!("{}: {}: {note}", group.title(), params.system));
+    }
+    name
+}
+
+/// What a peer needs over what ours needs, in brackets where the peer does less. Ours has none.
+pub(super) fn ratio(
+    summary: &Summary<'_>,
+    i: usize,
+    of: impl Fn(&Medians) -> Option<f64>,
+    style: Style,
+) -> Option<String> {
+    let (group, params) = (summary.group, &summary.group.runs[i]);
+    let ours = group.runs.iter().position(|p| p.is_ours() && !params.is_ours())?;
+    let shown = shown_ratio(of(&summary.medians(i)?)? / of(&summary.medians(ours)?)?, style);
+    Some(if group.entry(params).lazy { format!("({shown})") } else { shown })
+}
+
+pub(super) fn shown_memory(b: f64) -> String {
+    format!("{}/task", bytes(b))
 }
 
 /// Why a system has no time.

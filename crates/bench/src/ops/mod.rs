@@ -1,0 +1,78 @@
+//! `ops`: operations on channels, through which `n` numbers go.
+//!
+//! Forms: `mult`, each item to four channels; `pipeline`, a function of each item in eight tasks at
+//! a time, in order; `publish`, each item to the one who has subscribed to its topic, of 1,000. All
+//! channels have 64 slots. An operation is an item; the answer is what the readers have summed up.
+//!
+//! `tokio` has none of these. Its programs are what one writes by hand: a task that sends to each
+//! channel; a task for each item, whose handles are awaited in order; a table of channels.
+//! `core.async` has all three, and is outside of this process; its `pipeline` has threads of its
+//! own, so many as it does items at a time.
+
+use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
+
+#[cfg(feature = "peers")]
+mod core_async;
+#[cfg(feature = "ours")]
+mod myriad;
+#[cfg(feature = "peers")]
+mod tokio;
+
+/// Slots of each channel.
+#[cfg(any(feature = "ours", feature = "peers"))]
+const SLOTS: usize = 64;
+/// Readers of `mult`.
+#[cfg(any(feature = "ours", feature = "peers"))]
+const TAPS: u64 = 4;
+/// Tasks of `pipeline`.
+#[cfg(any(feature = "ours", feature = "peers"))]
+const TASKS: usize = 8;
+/// Topics of `publish`.
+#[cfg(any(feature = "ours", feature = "peers"))]
+const TOPICS: u64 = 1_000;
+
+/// The table.
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "ops",
+    about: "operations on channels, with n items",
+    unit: Unit::Per("item"),
+    size: Size::n(200_000),
+    full: Size::n(1_000_000),
+    takes: Takes::N,
+    check: at_least_one,
+    forms: &[
+        Form {
+            name: "mult",
+            about: "each item to four readers",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::mult)).waits(),
+                Entry::new("tokio", peer!(tokio::mult)),
+                Entry::new("core.async", peer!(core_async::mult)).outside(),
+            ],
+        },
+        Form {
+            name: "pipeline",
+            about: "eight tasks at a time, in order",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::pipeline)).waits(),
+                Entry::new("tokio", peer!(tokio::pipeline)),
+                Entry::new("core.async", peer!(core_async::pipeline)).outside().unbound(),
+            ],
+        },
+        Form {
+            name: "publish",
+            about: "each item to the reader of its topic, of 1,000",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::publish)).waits(),
+                Entry::new("tokio", peer!(tokio::publish)),
+                Entry::new("core.async", peer!(core_async::publish)).outside(),
+            ],
+        },
+    ],
+};
+
+/// Of the numbers below `n`.
+#[cfg(any(feature = "ours", feature = "peers"))]
+fn sum(n: u64) -> u64 {
+    n * (n - 1) / 2
+}
