@@ -3,7 +3,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-cargo build -q -p myriad-rt --features jobs --examples || exit 1
+cargo build -q -p myriad-rt --features hyper,jobs --examples || exit 1
 failed=0 count=0
 for file in examples/*.rs; do
     name=$(basename "$file" .rs)
@@ -15,7 +15,7 @@ for file in examples/*.rs; do
     fi
     output=$(mktemp)
     # The limit is for hangs: each example takes less than a second.
-    timeout 60 cargo run -q -p myriad-rt --features jobs --example "$name" >"$output" 2>"$output.err"
+    timeout 60 cargo run -q -p myriad-rt --features hyper,jobs --example "$name" >"$output" 2>"$output.err"
     status=$?
     printed=$(tail -n 1 "$output")
     if [ $status -ne 0 ] || [ "$printed" != "$expected" ]; then

@@ -2,15 +2,19 @@
 # Installs the systems outside of Rust that Myriad is compared with, from Debian's or Ubuntu's packages. Needs root.
 #   scripts/install-peers.sh             installs what is missing
 #   scripts/install-peers.sh --list      only says what that would be
+# Taskflow, which is headers, is no package there: TASKFLOW_INCLUDE names the folder that has taskflow/taskflow.hpp.
 # Julia is not in Debian 12: https://julialang.org/downloads/. Debian's OpenBLAS is too old to be run by us: scripts/install-openblas.sh.
 set -euo pipefail
 
 packages=(
-    golang-go           # Go: relay, chain, sieve, skynet
+    golang-go           # Go: echo
     erlang-base         # Erlang
     elixir              # Elixir
     ghc                 # Haskell's threads and MVars
-    clojure             # core.async, agents
+    clojure             # agents
+    libcore-async-clojure # core.async: ops
+    g++                 # the programs in C++
+    libtbb-dev          # oneTBB's flow graphs: graph
     libboost-fiber-dev  # Boost.Fiber
     libfftw3-dev        # a foreign library with threads of its own
     libopenblas-dev     # another

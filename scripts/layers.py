@@ -59,13 +59,13 @@ SEVERAL = {
     "core": {"Builder": 2},
     "sync": {"Iter": 2},
 }
-NAMED = ["actor", "capi", "cli", "core", "foreign", "jobs", "myriad", "par", "rayon-core", "sync", "task"]
+NAMED = ["actor", "agent", "capi", "cli", "core", "flow", "foreign", "jobs", "myriad", "par", "rayon-core", "sync", "task"]
 # The private half of a sealed trait is called so everywhere.
 EVERYWHERE = {"Sealed"}
 
 # What is read, or slept, past the seams of time and chance; and in which crates.
 PAST_SEAMS = re.compile(r"\b(?:Instant::now|SystemTime|_rdtsc|park_timeout|thread::sleep|RandomState::new)\b|\.wait_timeout(?:_while)?\(")
-SEAMED = ["base", "core", "jobs", "task", "sync", "par", "actor"]
+SEAMED = ["base", "core", "jobs", "task", "sync", "par", "actor", "agent", "flow"]
 # Where that is right: the seams themselves, and what they say of themselves.
 SEAMS = {
     "base": {"sys/clock", "sys/choice", "sys/choice/ticks", "sys/futex"},
@@ -75,17 +75,19 @@ SEAMS = {
 
 # std's locks have poison: a thread's lock is `myriad_base::sys::mutex`, which stands on them.
 STD_LOCKS = {"std::sync::" + lock for lock in ("Mutex", "MutexGuard", "Condvar", "RwLock", "RwLockReadGuard", "RwLockWriteGuard")}
-LOCKED = ["base", "core", "jobs", "task", "sync", "par", "actor"]
+LOCKED = ["base", "core", "jobs", "task", "sync", "par", "actor", "agent", "flow"]
 LOCKS = {"base": {"sys/mutex"}}
 
 # How user code is called past its door, `sched/user_code.rs`: a plain catch, a bare waker, a value dropped in place.
 PAST_DOOR = re.compile(r"\bcatch_unwind\b|\bunwind::catch\(|\.wake_by_ref\(\)|\bptr::drop_in_place\(|\bassume_init_drop\(|(?:Option<|: )Waker\b")
 # What the calling task is there for: `user_code::body`.
 BODY = re.compile(r"\buser_code::body\(")
-DOORED = ["actor", "core", "task", "sync", "par", "rayon-core", "capi", "foreign"]
+DOORED = ["actor", "agent", "core", "flow", "task", "sync", "par", "rayon-core", "capi", "foreign"]
 # Where that is right, how often, and why. These numbers only shrink.
 CAUGHT = {
     "actor": {},
+    "agent": {},
+    "flow": {},
     "core": {
         "sched/user_code": (3, "the door: a body, a call, a drop in place"),
         "sched/user_code/alone": (1, "the door, where no task runs"),
@@ -114,7 +116,9 @@ CAUGHT = {
 }
 # Who runs bodies, and how often.
 BODIES = {
-    "actor": {"server/turn": 2, "supervisor/child": 1, "task": 3},
+    "actor": {"cell": 1, "server/turn": 2, "supervisor/child": 1, "task": 3},
+    "agent": {"turn": 2},
+    "flow": {"dataflow/node": 1, "dataflow/time_limits": 1, "graph/limits": 2, "graph/run": 1, "ops/ended": 1, "ops/line": 2, "process/body": 6, "process/recovery": 1},
     "core": {
         "api/blocking/mod": 1, "api/future": 2, "api/pair": 4, "api/scope": 2, "api/spawn": 1, "api/time/timeout": 1, "api/token": 1,
         "api/try_scope": 3, "api/until": 1, "sched/cancel/mod": 1, "sched/context/inherit": 1, "sched/context/mod": 1, "sched/context/relocated": 1,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Explores all loom models of the engine, the channels and the scans, without mutants. Arguments: --thorough for the wider bounds,
+# Explores all loom models of the engine, the channels, the scans and dataflow, without mutants. Arguments: --thorough for the wider bounds,
 # and a part of the scripts' names to explore only those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,10 +24,10 @@ programs() {
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
 }
 # The engine's models are a module of its crate.
-programs="$(programs -p myriad-core --lib) $(programs -p myriad-sync -p myriad-par --test loom)"
+programs="$(programs -p myriad-core --lib) $(programs -p myriad-sync -p myriad-par -p myriad-flow --test loom)"
 
-if [ "$(wc -w <<<"$programs")" -ne 3 ]; then
-    echo "loom.sh: cargo does not name three test programs, but: $programs" >&2
+if [ "$(wc -w <<<"$programs")" -ne 4 ]; then
+    echo "loom.sh: cargo does not name four test programs, but: $programs" >&2
     exit 1
 fi
 

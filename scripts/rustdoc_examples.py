@@ -18,7 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = ["myriad", "myriad_foreign"]
-OF_STD = re.compile(r"myriad/sync/(atomic/.*|(struct|enum|type)\.(Arc|Weak|PoisonError|TryLockError|LockResult|TryLockResult)\.html)$")
+OF_STD = re.compile(r"myriad/(sync/(atomic/.*|(struct|enum|type)\.(Arc|Weak|PoisonError|TryLockError|LockResult|TryLockResult)\.html)"
+                    r"|net/(.*/)?(struct|enum|trait)\.(Ip(v4|v6)?Addr|SocketAddr(V4|V6|Ext)?|Shutdown)\.html)$")
 
 INSIDE = re.compile(r"\bmyriad_(?:base|core|sync|task|par)\b")
 EXAMPLE = re.compile(r'class="rust rust-example-rendered"><code>(.*?)</code></pre>', re.S)

@@ -29,11 +29,17 @@ texts! {
     errors "docs/ERRORS.md" "ERRORS.md";
     debugging "docs/DEBUGGING.md" "DEBUGGING.md";
     tuning "docs/TUNING.md" "TUNING.md";
+    futures_and_closures "docs/ASYNC.md" "ASYNC.md";
     from_tokio "docs/FROM-TOKIO.md" "FROM-TOKIO.md";
     from_go "docs/FROM-GO.md" "FROM-GO.md";
     from_rayon "docs/FROM-RAYON.md" "FROM-RAYON.md";
     from_std "docs/FROM-STD.md" "FROM-STD.md";
     from_erlang "docs/FROM-ERLANG.md" "FROM-ERLANG.md";
+    from_clojure "docs/FROM-CLOJURE.md" "FROM-CLOJURE.md";
+    from_core_async "docs/FROM-CORE-ASYNC.md" "FROM-CORE-ASYNC.md";
+    from_taskflow "docs/FROM-TASKFLOW.md" "FROM-TASKFLOW.md";
+    from_dagger "docs/FROM-DAGGER.md" "FROM-DAGGER.md";
+    net "docs/NET.md" "NET.md";
     compare "docs/COMPARE.md" "COMPARE.md";
     schedulers "docs/SCHEDULERS.md" "SCHEDULERS.md";
     soundness "docs/SOUNDNESS.md" "SOUNDNESS.md";

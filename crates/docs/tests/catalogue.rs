@@ -7,7 +7,7 @@
 
 use crate::support::{files, read, root};
 
-const CRATES: [&str; 6] = ["base", "core", "task", "sync", "par", "actor"];
+const CRATES: [&str; 7] = ["base", "core", "task", "sync", "par", "actor", "agent"];
 
 /// Files without messages: tests, models, what `doctor` and metrics print, and why a task waits.
 const FILES: &[&str] = &[
@@ -62,6 +62,8 @@ const OTHERS: &[&str] = &[
     "a biased lock inside a biased lock",
     "what an actor does at its end",
     "the terminate of a server",
+    "the error handler of an agent",
+    "the destructor of an agent's value",
     "each monitor is told once",
     "digraph supervisors",
     "[shape={shape}",
