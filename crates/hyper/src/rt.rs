@@ -1,10 +1,10 @@
 //! What hyper asks of a runtime: tasks and timers.
 
 use hyper::rt;
+use myriad_base::sys::fact::Fact;
 use myriad_core::time::{self, Sleep};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -44,8 +44,8 @@ pub struct Timer;
 /// The time of std at which Myriad's clocks are zero. (Any would do: hyper compares times that come
 /// from here.)
 fn zero() -> Instant {
-    static ZERO: OnceLock<Instant> = OnceLock::new();
-    *ZERO.get_or_init(Instant::now)
+    static ZERO: Fact<Instant> = Fact::new();
+    *ZERO.get(Instant::now)
 }
 
 impl rt::Timer for Timer {

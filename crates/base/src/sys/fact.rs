@@ -19,31 +19,46 @@ impl<T: Send + Sync + 'static> Fact<T> {
         Fact(AtomicPtr::new(null_mut()))
     }
 
+    /// The answer, if somebody has asked.
+    #[inline(always)]
+    pub fn peek(&self) -> Option<&'static T> {
+        // Acquire: pairs with the Release in `put`: the answer.
+        // SAFETY: null, or a box that was put there, which nobody frees or changes.
+        unsafe { self.0.load(Acquire).as_ref() }
+    }
+
     /// The answer; `find_out` knows it.
     #[inline(always)]
     pub fn get(&self, find_out: impl FnOnce() -> T) -> &'static T {
-        // Acquire: pairs with the Release in `put`: the answer.
-        let known = self.0.load(Acquire);
-        // SAFETY: a box that was put there, which nobody frees or changes.
-        unsafe { known.as_ref() }.unwrap_or_else(|| self.put(find_out))
+        self.peek().unwrap_or_else(|| self.put(|_| true, find_out))
+    }
+
+    /// The answer if it `holds` still, else a new one: one that a forked child cannot use, say. An
+    /// old answer is kept for those who have it.
+    #[inline]
+    pub fn get_if(&self, holds: impl Fn(&T) -> bool, find_out: impl FnOnce() -> T) -> &'static T {
+        self.peek().filter(|known| holds(known)).unwrap_or_else(|| self.put(holds, find_out))
     }
 
     #[cold]
     #[inline(never)]
-    fn put(&self, find_out: impl FnOnce() -> T) -> &'static T {
-        let mine = Box::into_raw(Box::new(find_out()));
-        // Release: the answer, for the Acquire in `get`; and Acquire: that of somebody who was
-        // faster.
-        let known = match self.0.compare_exchange(null_mut(), mine, AcqRel, Acquire) {
-            Ok(_) => mine,
-            Err(first) => {
-                // SAFETY: our own box, which nobody else has seen.
-                drop(unsafe { Box::from_raw(mine) });
-                first
+    fn put(&self, holds: impl Fn(&T) -> bool, find_out: impl FnOnce() -> T) -> &'static T {
+        let mut mine = Box::new(find_out());
+        loop {
+            let before = self.peek();
+            if let Some(first) = before.filter(|known| holds(known)) {
+                return first;
             }
-        };
-        // SAFETY: a box that was put there, by us or before us: nobody frees or changes it.
-        unsafe { &*known }
+            let new = Box::into_raw(mine);
+            let old = before.map_or(null_mut(), |known| std::ptr::from_ref(known).cast_mut());
+            // Release: the answer, for the Acquire in `peek`.
+            if self.0.compare_exchange(old, new, Release, Relaxed).is_ok() {
+                // SAFETY: the box that was put there just now, which nobody frees or changes.
+                return unsafe { &*new };
+            }
+            // SAFETY: our own box, which nobody else has seen.
+            mine = unsafe { Box::from_raw(new) };
+        }
     }
 }
 
@@ -63,6 +78,16 @@ mod test {
         });
         assert_eq!(both, "first");
         assert!(std::ptr::eq(both, FACT.get(|| unreachable!())));
+    }
+
+    #[test]
+    fn an_answer_that_does_not_hold_any_more_is_replaced() {
+        static FACT: Fact<u32> = Fact::new();
+        assert_eq!(FACT.peek(), None);
+        let first = FACT.get_if(|_| unreachable!(), || 1);
+        assert_eq!(*FACT.get_if(|known| *known == 1, || unreachable!()), 1);
+        assert_eq!(*FACT.get_if(|known| *known == 2, || 2), 2);
+        assert_eq!((*first, FACT.peek()), (1, Some(&2)));
     }
 
     /// A child that is forked while another thread finds out does not wait for that thread, which

@@ -1,14 +1,12 @@
 //! Names are looked up by the system's resolver, on threads for calls that hold up their thread.
 
 use super::error::operation;
+use myriad_base::sys::fact::Fact;
 use myriad_base::sys::fork;
 use myriad_core::blocking_async;
 use myriad_sync::lock::Semaphore;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::ptr::null_mut;
-// Std's: no model has it.
-use std::sync::atomic::{AtomicPtr, Ordering::*};
 
 /// So many look-ups of tasks at a time: a resolver that does not answer, of which each holds up a
 /// thread for half a minute, leaves threads for other calls.
@@ -20,28 +18,11 @@ struct Places {
     free: Semaphore,
 }
 
-static PLACES: AtomicPtr<Places> = AtomicPtr::new(null_mut());
-
 fn places() -> &'static Semaphore {
-    // Acquire: pairs with the Release below.
-    let mut before = PLACES.load(Acquire);
-    loop {
-        // SAFETY: null, or what was leaked below.
-        if let Some(places) = unsafe { before.as_ref() }.filter(|places| places.era == fork::era()) {
-            return &places.free;
-        }
-        let new = Box::into_raw(Box::new(Places { era: fork::era(), free: Semaphore::new(MOST) }));
-        // Release: with the Acquire above.
-        match PLACES.compare_exchange(before, new, AcqRel, Acquire) {
-            // SAFETY: made just now, and leaked: nobody frees what stands here.
-            Ok(_) => return unsafe { &(*new).free },
-            Err(now) => {
-                // SAFETY: made just now, and nobody has seen it.
-                drop(unsafe { Box::from_raw(new) });
-                before = now;
-            }
-        }
-    }
+    static PLACES: Fact<Places> = Fact::new();
+    let era = fork::era();
+    let places = PLACES.get_if(|places| places.era == era, || Places { era, free: Semaphore::new(MOST) });
+    &places.free
 }
 
 /// For a task: its worker is not held up. A future that is dropped leaves the thread to its call.

@@ -11,7 +11,8 @@
 //! takes it out of the reactor first.
 
 use super::Epoll;
-use crate::socket::{Rare, RareBox, ShortPeer, name};
+use crate::socket::{Rare, ShortPeer, name};
+use myriad_base::sys::fact::Fact;
 use myriad_base::sys::fork;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::reactor::Reactor;
@@ -43,7 +44,8 @@ pub(crate) struct Entry {
     pub(super) unsure: AtomicBool,
     pub(crate) closed: AtomicBool,
     pub(super) peer: ShortPeer,
-    rare: RareBox,
+    /// Made when it is needed, and kept for the next socket.
+    rare: Fact<Rare>,
 }
 
 // An idle connection is this, and a task.
@@ -64,7 +66,7 @@ impl Entry {
             unsure: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             peer: ShortPeer::default(),
-            rare: RareBox::default(),
+            rare: Fact::new(),
         }
     }
 
@@ -142,7 +144,7 @@ impl Entry {
     }
 
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
-        let long = || self.rare.get()?.long_peer.lock().map(SocketAddr::V6);
+        let long = || self.rare.peek()?.long_peer.lock().map(SocketAddr::V6);
         self.peer.get().map(SocketAddr::V4).or_else(long)
     }
 
@@ -158,12 +160,12 @@ impl Entry {
 
     /// What few have, if this one has.
     pub(crate) fn rare(&self) -> Option<&Rare> {
-        self.rare.get()
+        self.rare.peek()
     }
 
     /// The same, made if it is not there.
     pub(crate) fn make_rare(&self) -> &Rare {
-        self.rare.make()
+        self.rare.get(Rare::default)
     }
 
     /// The last handle has gone. True: it is as new, for the next socket.
@@ -176,7 +178,7 @@ impl Entry {
         self.unsure.store(false, Relaxed);
         self.closed.store(false, Relaxed);
         self.peer.set(None);
-        if let Some(rare) = self.rare.get() {
+        if let Some(rare) = self.rare.peek() {
             rare.renew();
         }
         true

@@ -10,5 +10,5 @@ mod wakeup;
 pub(crate) use limits::{Began, Limits};
 pub(crate) use name::name;
 pub(crate) use peer::ShortPeer;
-pub(crate) use rare::{Rare, RareBox};
+pub(crate) use rare::Rare;
 pub(crate) use wakeup::Wakeup;

@@ -19,11 +19,9 @@
 //! **Lifetime.** Whoever has taken the word may come with its interrupt when the sleeper has long
 //! gone on, and the runtime has ended: a reactor lives for ever, as pools do.
 
+use myriad_base::sys::fact::Fact;
 use std::any::Any;
 use std::fmt;
-use std::ptr::null_mut;
-// Std's: it is set once, and each model has it from its begin.
-use std::sync::atomic::{AtomicPtr, Ordering::*};
 use std::time::Duration;
 
 /// What wakes tasks for events of the system. One worker at a time is in it.
@@ -66,15 +64,11 @@ pub trait Reactor: Any + Sync {
 }
 
 /// A pool's reactor, if it has one.
-pub(crate) struct ReactorPlace(
-    // A box that is never freed. (No `OnceLock`: in a process that is forked while it is set nobody
-    // would end that.)
-    AtomicPtr<&'static dyn Reactor>,
-);
+pub(crate) struct ReactorPlace(Fact<&'static dyn Reactor>);
 
 impl Default for ReactorPlace {
     fn default() -> ReactorPlace {
-        ReactorPlace(AtomicPtr::new(null_mut()))
+        ReactorPlace(Fact::new())
     }
 }
 
@@ -82,30 +76,12 @@ impl ReactorPlace {
     /// The reactor.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&'static dyn Reactor> {
-        // Acquire: pairs with the Release in `get_or_set`: what the box holds.
-        let place = self.0.load(Acquire);
-        // SAFETY: what is not null is a box of `get_or_set`, which is never freed.
-        unsafe { place.as_ref().copied() }
+        self.0.peek().copied()
     }
 
     /// Sets the reactor, for good, unless there is one of this process; the one that there is then.
     pub(crate) fn get_or_set(&self, reactor: &'static dyn Reactor) -> &'static dyn Reactor {
-        let place = Box::into_raw(Box::new(reactor));
-        // Acquire: as in `get`.
-        let mut before = self.0.load(Acquire);
-        loop {
-            // SAFETY: what is not null is a box of this function, which is never freed.
-            if let Some(there) = unsafe { before.as_ref() }.filter(|there| there.is_here()) {
-                // SAFETY: the box from above, which nobody else has.
-                drop(unsafe { Box::from_raw(place) });
-                return *there;
-            }
-            // Release: the box, for the Acquire in `get`.
-            match self.0.compare_exchange(before, place, Release, Acquire) {
-                Ok(_) => return reactor,
-                Err(now) => before = now,
-            }
-        }
+        *self.0.get_if(|there| there.is_here(), || reactor)
     }
 
     /// Enters it, if there is one and nobody is in it.
