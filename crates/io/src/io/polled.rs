@@ -71,8 +71,8 @@ pub trait PollWrite {
 /// A poll that is pending has moved no byte. Whoever gives up between two polls loses nothing.
 ///
 /// # Errors
-/// Those of the stream's own methods, also its limits in time. A time-out counts from the first poll
-/// that was pending, also if whoever polled has given up and another one reads: nobody tells.
+/// Those of the stream's own methods, also its limits in time. A time-out counts from the first
+/// poll that was pending, also if whoever polled has given up and another one reads: nobody tells.
 ///
 /// # Examples
 /// ```

@@ -3,7 +3,7 @@
 use super::cell::{Body, Call, Cell, Run, Slot};
 use super::handle::JobHandle;
 use crate::machine::{
-    After, ArrayRequest, Ended, JobId, MEMORY, Outcome, Refused, Report, Request, Retry, State, WHOLE, When,
+    After, ArrayRequest, EndedJob, JobId, MEMORY, Outcome, Refused, Report, Request, Retry, State, WHOLE, When,
 };
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::running::{ToTell, UnderWay};
@@ -322,9 +322,9 @@ pub struct JobRef {
 
 impl JobRef {
     /// How the job has ended, if its handle says so.
-    pub(super) fn ended(&self) -> Option<Ended> {
+    pub(super) fn ended(&self) -> Option<EndedJob> {
         let body = &self.handle.as_ref()?.1;
-        Some(Ended { id: self.id, state: body.ended()?, elements: body.elements() })
+        Some(EndedJob { id: self.id, state: body.ended()?, elements: body.elements() })
     }
     /// The number of that job in this queue.
     pub(super) fn in_queue(&self, queue: u64) -> Result<JobId, Refused> {

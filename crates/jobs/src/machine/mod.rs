@@ -37,7 +37,7 @@ pub(crate) use spec::{
     After, ArrayRequest, CPU, Decision, Demand, MEMORY, Outcome, Request, Resource, Retry, Time, WHOLE,
 };
 pub use spec::{JobId, Refused, State, When};
-pub(crate) use submit::{Ended, memory};
+pub(crate) use submit::{EndedJob, memory};
 pub use why::Waiting;
 
 use line::{Classes, Group};

@@ -7,14 +7,14 @@ use super::{Machine, Resource, Time};
 
 /// A job of which a handle says how it ended: the machine may have forgotten the job.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct EndedJob {
     pub id: JobId,
     pub state: State,
     /// Of an array: how many elements it had.
     pub elements: u32,
 }
 /// The ended jobs that a request names by their handles, sorted by number.
-pub(crate) type Known<'a> = &'a [Ended];
+pub(crate) type Known<'a> = &'a [EndedJob];
 
 impl<P: Clone> Machine<P> {
     /// Would this be accepted?
@@ -36,7 +36,7 @@ impl<P: Clone> Machine<P> {
                     // Each element of an array that is done was done. Of another one that is
                     // forgotten nobody knows which were.
                     None => match ended(known, other) {
-                        Some(Ended { state: State::Done, elements, .. }) => elements,
+                        Some(EndedJob { state: State::Done, elements, .. }) => elements,
                         Some(_) => return Err(Refused::Forgotten(other)),
                         None => self.state(other).map(|_| 0)?,
                     },
@@ -207,7 +207,7 @@ impl<P: Clone> Machine<P> {
     }
 }
 
-fn ended(known: Known<'_>, id: JobId) -> Option<Ended> {
+fn ended(known: Known<'_>, id: JobId) -> Option<EndedJob> {
     known.binary_search_by_key(&id, |known| known.id).ok().map(|at| known[at])
 }
 
