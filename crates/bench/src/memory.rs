@@ -1,8 +1,13 @@
 //! How much memory the process has, as the kernel counts it. Nothing is known outside Linux.
 
 /// Memory at a moment: resident pages and the page tables that map them.
+///
+/// What is there at two moments is compared by *anonymous* pages: a page of the program's own file,
+/// which is mapped when its code first runs, is no memory of a task. (The kernel maps 16 at a time,
+/// and the code of a first connection is most of a megabyte.) Of a peak the kernel says only all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
+    anonymous: u64,
     resident: u64,
     peak: u64,
     tables: u64,
@@ -19,6 +24,7 @@ impl Memory {
         let process = process.map_or("self".into(), |process| process.to_string());
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         Some(Memory {
+            anonymous: field(&status, "RssAnon:")?,
             resident: field(&status, "VmRSS:")?,
             peak: field(&status, "VmHWM:")?,
             tables: field(&status, "VmPTE:")?,
@@ -32,7 +38,7 @@ impl Memory {
 
     /// The same, when this is what there is now.
     pub(crate) fn growth_since(self, before: Memory, n: u64) -> f64 {
-        (self.resident + self.tables).saturating_sub(before.resident + before.tables) as f64 / n as f64
+        (self.anonymous + self.tables).saturating_sub(before.anonymous + before.tables) as f64 / n as f64
     }
 
     /// Bytes by which the peak since `before` is above what there was then, for each of `n`.

@@ -1,7 +1,7 @@
 //! `echo-idle`: `n` connections of an echo server, each of which has had one answer and is silent
 //! after that: how many bytes is one, and does the server rest?
 //!
-//! `bytes_per_task` is the growth of resident memory and page tables from before the first
+//! `bytes_per_task` is the growth of anonymous memory and page tables from before the first
 //! connection to when all are silent, divided by `n`: what the kernel has of a socket is not in it.
 //! The time is from the first to the last answer, one after the other. During two seconds of
 //! silence it is counted how often the threads of the server ran: of Myriad it is checked that none

@@ -1,6 +1,6 @@
 //! `idle`: `n` tasks, each blocked on a receive from a channel of its own: how many bytes is one?
 //!
-//! `bytes_per_task` is the growth of resident memory and page tables from before the first task to
+//! `bytes_per_task` is the growth of anonymous memory and page tables from before the first task to
 //! when all are blocked, divided by `n`; it includes the task's channel and the sender that the
 //! root keeps. Then each is sent its ordinal, and the sum of what they received is the answer. The
 //! time is from the first spawn to the last block. Always once, in a fresh process.

@@ -108,7 +108,7 @@ fn late(summaries: &[Summary<'_>]) -> Option<String> {
     let of = records.filter_map(|r| r.served.as_ref()).filter_map(|s| s.client_late.filter(|late| *late > s.p99 / 4.0));
     let most = of.max_by(f64::total_cmp)?;
     Some(format!(
-        "\nThe client itself saw planned times up to {} late (p99): the machine is busy, and\nthe percentiles say little.",
+        "\nThe client itself saw planned times up to {} late (p99):\nthe machine is busy, and the percentiles say little.",
         short_time(most * 1e9)
     ))
 }
