@@ -2,6 +2,7 @@
 //! that has `m` connections and asks over each, waits for the answer, and asks again: `n` requests
 //! in all. As `echo` but for the protocol: see [`served`].
 //!
+//! Go has its own `net/http` instead of hyper, which also writes the date and the body's type.
 //! `epoll` is no competitor: a loop that looks for the end of a head, and answers.
 
 use std::net::TcpListener;
@@ -12,6 +13,8 @@ use crate::record::{Failure, Outcome};
 use crate::served::{self, Protocol, Server, Traffic};
 
 mod bare;
+#[cfg(feature = "peers")]
+mod go;
 #[cfg(feature = "ours")]
 mod myriad;
 #[cfg(feature = "peers")]
@@ -32,6 +35,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             about: "a handler that may block, in a task for each request",
             entries: &[
                 Entry::new("myriad", ours!(myriad::closure)).waits(),
+                Entry::new("go", peer!(go::closure)).outside(),
                 Entry::new("epoll", Some(bare::serve)).single().reference(),
             ],
         },
