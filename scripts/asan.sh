@@ -85,7 +85,7 @@ fi
 # shellcheck disable=SC2001 # each line
 binaries=$(sed 's/^/--test /' <<<"$binaries")
 # shellcheck disable=SC2086 # two words a line
-built=$(RUSTFLAGS="-Zsanitizer=address --cfg myriad_asan" cargo +nightly test -p myriad-rt --features jobs --target "$host" \
+built=$(RUSTFLAGS="-Zsanitizer=address --cfg myriad_asan" cargo +nightly test -p myriad-rt --features jobs,futures-io,http2 --target "$host" \
     --target-dir "${CARGO_TARGET_DIR:-target}/asan" --test asan $binaries --no-run 2>&1) || {
     echo "$built" >&2
     exit 1

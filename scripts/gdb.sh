@@ -53,6 +53,8 @@ check() {
     part() { awk -v name="[$1]" '$0 == name { on = 1; next } /^\[(tasks|workers|task 1|future|own)\]$/ { on = 0 } on' "$where.txt"; }
     [ "$(part tasks | grep -c 'blocked: Recv  *spawned at src/main.rs:[0-9]*:[0-9]*$')" = 3 ] || fail "$where" "three tasks that wait for messages"
     [ "$(part tasks | grep -c 'a future  *spawned at src/main.rs:[0-9]*:[0-9]*$')" = 1 ] || fail "$where" "a future"
+    [ "$(part tasks | grep -c 'a future, which has awaited: Recv  *spawned at src/main.rs:[0-9]*:[0-9]*$')" = 1 ] ||
+        fail "$where" "a future that waits for a message"
     [ "$(part workers | grep -cE '^pool 0, worker [01]: thread [0-9]+, ')" = 2 ] || fail "$where" "two workers"
     # The functions of the program are in the stack in their order, with the argument of this task.
     [ "$(part 'task 1' | grep -oE 'waiting::(inner|outer)_function' | tr '\n' ' ')" = 'waiting::inner_function waiting::outer_function ' ] ||

@@ -36,8 +36,10 @@ fn main() {
             rt.spawn(move || outer_function(&rx, n))
         })
         .collect();
+    tasks.push(rt.spawn_async(async move { rx.recv_async().await.unwrap_or(0) }));
     tasks.push(rt.spawn_async(async move { std::future::pending::<u64>().await }));
-    while WAITING.load(SeqCst) < 3 || rt.metrics().sum().blocked < 3 {
+    let is_waiting = |task: &&myriad::dump::TaskState| task.waits_for() == Some(myriad::WaitReason::Recv);
+    while WAITING.load(SeqCst) < 3 || myriad::dump().tasks().iter().filter(is_waiting).count() < 4 {
         std::thread::yield_now();
     }
     ready_for_gdb();

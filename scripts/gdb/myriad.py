@@ -21,7 +21,7 @@ from gdb.unwinder import Unwinder
 
 # Bits of a kind (record/header.rs), and of the word `idx` (record/position.rs).
 CLOSURE, FUTURE = 1, 2
-STARTED, UNDER, HIGH, NO_HOME = 1 << 63, 1, 48, 0x7FFF
+STARTED, UNDER, HIGH, AWAITS, REASONS = 1 << 63, 1, 48, 0x7FC0, 32
 ADDRESS = (1 << HIGH) - (1 << 3)
 WORD = (1 << 64) - 1
 # (Of unions the first field that fits: `MaybeUninit`.)
@@ -98,19 +98,34 @@ class Task:
         self.kind = number(self.header["kind"])
         self.idx = number(self.header["idx"]) & WORD
 
+    def home(self):
+        """What stands in the place of the home's number; None of one that has not begun."""
+        return (self.idx & ~STARTED) >> HIGH if self.idx & STARTED else None
+
+    def is_set_aside(self):
+        """At a node, or below another task."""
+        return self.home() is not None and self.home() < AWAITS
+
     def node(self):
         """The node at which it waits."""
-        word = self.idx
-        blocked = word < WORD - 1 and word & STARTED and (word & ~STARTED) >> HIGH != NO_HOME and not word & UNDER
-        return at(word & ADDRESS, "myriad_core::queue::parked::Parked") if blocked else None
+        blocked = self.is_set_aside() and not self.idx & UNDER
+        return at(self.idx & ADDRESS, "myriad_core::queue::parked::Parked") if blocked else None
+
+    def awaited(self):
+        """What the last poll of a future was pending for, if that is known."""
+        reason = (self.home() or 0) - AWAITS
+        if not 0 <= reason < REASONS:
+            return None
+        return gdb.Value(reason).cast(gdb.lookup_type("myriad_core::queue::reason::WaitReason"))
 
     def state(self):
         if self.kind & FUTURE:
-            return "a future"
+            awaited = self.awaited()
+            return "a future" if awaited is None else f"a future, which has awaited: {str(awaited).split('::')[-1]}"
         node = self.node()
         if node is not None:
             return f"blocked: {str(node['reason']).split('::')[-1]}"
-        if self.idx & STARTED and self.idx < WORD - 1 and self.idx & UNDER and (self.idx & ~STARTED) >> HIGH != NO_HOME:
+        if self.is_set_aside() and self.idx & UNDER:
             return f"below {self.idx & ADDRESS:#x}"
         return "runs, or has ended" if self.idx & STARTED else "queued, or has ended"
 

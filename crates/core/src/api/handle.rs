@@ -16,6 +16,7 @@ use crate::sched::cancel::{checkpoint, request};
 use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
 use crate::sched::unwind::Payload;
+use crate::sched::wait::Caller;
 use crate::sched::worker::{self, Role, Worker};
 use crate::sched::{borrower, context, finish, waker};
 use myriad_base::stack::pool::NoStack;
@@ -522,14 +523,19 @@ impl<T> Future for JoinHandle<T> {
             Err(task) => &*self.task.insert(task),
         };
         let left = task.task_ref().waiter(Relaxed);
+        let joined = task.task_ref().as_ptr().cast_const().cast();
         if !left.is_null() && waker::is_same(left.addr(), cx.waker()) {
+            Caller::get().note_await(WaitReason::Join, joined);
             return Poll::Pending;
         }
         // The clone is user code, whose panic is the caller's: before anything is changed.
         let waiter = waker::to_waiter(cx.waker());
         let none_left = left.is_null() || take_back_waiter(worker::current(), task.awaited()).1;
         let waiter = if none_left { waiter.leave_in(task.awaited()) } else { Err(waiter) };
-        let Err(waiter) = waiter else { return Poll::Pending };
+        let Err(waiter) = waiter else {
+            Caller::get().note_await(WaitReason::Join, joined);
+            return Poll::Pending;
+        };
         waker::drop_waiter(waiter);
         let task = self.task.take().expect(TAKEN);
         let finished = task.finished().unwrap_or_else(|_| thread::abort_with(TOO_EARLY));

@@ -135,6 +135,20 @@ pub(crate) fn look<T>(
     Look::Moves
 }
 
+/// The same of a future that waits for its next poll: its last one has noted what that is for.
+/// True: an earlier look has found the same wait. `None`: nothing was noted, or the word changes.
+pub(crate) fn look_awaited(_: &Lookers, task: &Header) -> Option<(WaitsFor, bool)> {
+    // Relaxed: the word says all. Whoever polls overwrites it, with the bit.
+    let word = task.idx().load(Relaxed);
+    let (reason, object) = position::awaited(word)?;
+    let seen = position::seen(word);
+    let before = word == seen;
+    if !before && task.idx().compare_exchange(word, seen, Relaxed, Relaxed).is_err() {
+        return None;
+    }
+    Some((WaitsFor { reason: WaitReason::of_number(reason), object }, before))
+}
+
 /// What stands in the node of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WaitsFor {

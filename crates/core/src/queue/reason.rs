@@ -2,6 +2,7 @@
 //! address of what is waited for stands beside it.
 
 use super::parked::{BEHIND_NODE, BEHIND_WAIT};
+use crate::record::position;
 use std::fmt;
 
 /// What a blocked task waits for: see [`Unfinished`](crate::Unfinished).
@@ -67,6 +68,7 @@ const ALL: [WaitReason; 23] = {
 };
 
 const _: () = {
+    assert!(ALL.len() <= position::REASONS);
     let mut number = 0;
     while number < ALL.len() {
         assert!(ALL[number] as usize == number);

@@ -7,6 +7,8 @@
 //!  1       all ones          minus: the worker's word for the task on top of which it runs, having
 //!                            been claimed by a join; or the address of its frame; or of the
 //!                            context of a future that waits for its next poll
+//!  1       0x7fc0 and    address    seen   what a future waits for between two polls, and for
+//!          a reason                        which reason; as its last poll has noted
 //!  all ones: it runs, or is a future between two polls                    all ones but the last: held (threads mode)
 //! ```
 //! *On top*: a join that claims its task leaves where it came from, and a flag, and that is all
@@ -33,6 +35,9 @@
 //! another task's by now, of another runtime. So a worker of fiber mode has a number which no other
 //! worker of the process ever has: a word with this number was written by this worker, on this
 //! thread, and says what is so now.
+//!
+//! *What a future waits for* is a note for dumps, that nobody else reads: its next poll, or
+//! whatever comes next, overwrites the word.
 //!
 //! *Seen*: a bit that whoever looks at a wait from outside sets in the word, by an exchange
 //! (`queue::look`). The task's home never reads it: it overwrites the whole word when the task goes
@@ -68,8 +73,13 @@ pub(crate) const HELD: usize = usize::MAX - 1;
 
 /// The number of all workers in threads mode.
 pub(crate) const THREADS: u32 = 0;
-/// As many workers as have numbers of their own: those with `NO_HOME` above say something else.
-const NUMBERS: u32 = (NO_HOME << LOW_BITS) as u32 - 1;
+/// In the place of a home's number: this and the number of a reason.
+const AWAITS: usize = 0x7fc0;
+/// So many reasons have room there.
+pub(crate) const REASONS: usize = 32;
+/// As many workers as have numbers of their own: what is above says something else.
+const NUMBERS: u32 = (AWAITS << LOW_BITS) as u32 - 1;
+const _: () = assert!(AWAITS + REASONS <= NO_HOME);
 
 /// Numbers for `n` workers of fiber mode, one after the other: the first one. `None`: there are not
 /// so many left in this process. (Workers are never freed, only used again, and so are numbers.)
@@ -121,6 +131,20 @@ pub(crate) fn framed<Frame>(frame: *const Frame) -> usize {
     frame.expose_provenance().wrapping_neg()
 }
 
+/// The word of a future between two polls: why it waits, and the address of what it waits for (0:
+/// that is not known).
+#[inline(always)]
+pub(crate) fn awaits(reason: u8, object: *const ()) -> usize {
+    debug_assert!(usize::from(reason) < REASONS && object.addr() & !ADDRESS == 0);
+    STARTED | (AWAITS + usize::from(reason)) << HIGH | object.addr()
+}
+
+/// Reads such a word.
+pub(crate) fn awaited(word: usize) -> Option<(u8, usize)> {
+    let reason = ((word & !STARTED) >> HIGH).checked_sub(AWAITS).filter(|reason| *reason < REASONS)?;
+    (word & STARTED != 0).then_some((reason as u8, word & ADDRESS))
+}
+
 /// The word of a wait, when somebody has looked at it.
 #[inline(always)]
 pub(crate) fn seen(word: usize) -> usize {
@@ -130,7 +154,7 @@ pub(crate) fn seen(word: usize) -> usize {
 /// What a word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
-    /// It has not begun, or runs.
+    /// It has not begun, or runs, or is a future between two polls.
     Unknown,
     /// It runs, or is about to block for the first time, on top of what has this
     /// [word](CurrentTask), or in this frame.
@@ -145,6 +169,9 @@ pub(crate) enum Position {
 /// Reads a word.
 pub(crate) fn read(word: usize) -> Position {
     if word >= HELD || word & STARTED == 0 {
+        return Position::Unknown;
+    }
+    if awaited(word).is_some() {
         return Position::Unknown;
     }
     let (high, low) = ((word & !STARTED) >> HIGH, word >> LOW & ((1 << LOW_BITS) - 1));
@@ -178,6 +205,23 @@ mod test {
         for position in [RUNS, 0, 1 << 40, HELD] {
             assert_eq!(read(position), Position::Unknown);
         }
+    }
+
+    #[test]
+    fn what_a_future_waits_for() {
+        let lock = 0u64;
+        for reason in [0, 1, REASONS as u8 - 1] {
+            for object in [std::ptr::null(), (&raw const lock).cast()] {
+                let word = awaits(reason, object);
+                assert_eq!(awaited(word), Some((reason, object.addr())));
+                assert_eq!(awaited(seen(word)), awaited(word));
+                assert_ne!(seen(word), word);
+                assert_eq!(read(word), Position::Unknown);
+            }
+        }
+        let words =
+            [at(here(NUMBERS), &lock), on(CurrentTask::of_task(0x7fff_ffff_ffc0usize as *mut Header)), RUNS, HELD];
+        assert!(words.into_iter().chain([0, 7]).all(|word| awaited(word).is_none()));
     }
 
     #[test]

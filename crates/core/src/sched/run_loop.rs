@@ -33,6 +33,7 @@ use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header};
 use crate::record::held::{Ending, Finished, Untyped};
+use crate::record::position;
 use crate::record::task::Runnable;
 use crate::sched::rescue::monitor;
 use crate::sched::wait::foreign;
@@ -314,6 +315,7 @@ pub(crate) fn start(w: Role, task: Runnable) -> Role {
     let record = task.address();
     w.running.set(CurrentTask::of_task(record));
     w.budget.set(BUDGET);
+    w.awaits.store(position::RUNS, Relaxed);
     w.counters.begun.add(1);
     let (mut w, mut ended) = w.run(task);
     // What completes itself has ended its context before.

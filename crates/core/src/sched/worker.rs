@@ -83,6 +83,10 @@ pub(crate) struct Peer {
     /// saves and restores the word, whatever it is. Others look at it when the worker is stuck:
     /// [`Pool::name_running`](crate::sched::pool::Pool::name_running).
     pub running: Running,
+    /// What the future that is polled here waits for, as far as its operations have said so: the
+    /// word that its record gets, for dumps. Written by the worker. (Atomic, for in threads mode a
+    /// future that blocks in its poll may go on as another worker.)
+    pub awaits: std::sync::atomic::AtomicUsize,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest
     /// task. The worker counts it down, by a load and a store. Others store 0, to make the next
     /// turn a tick: the monitor, a shutdown, whoever queues an injected, interactive or pinned
@@ -355,6 +359,7 @@ impl Worker {
             tick_count: AtomicU32::new(0),
             frame_version: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
+            awaits: std::sync::atomic::AtomicUsize::new(position::RUNS),
             wakes_in_order: std::sync::atomic::AtomicBool::new(false),
             on_duty: std::sync::atomic::AtomicBool::new(false),
             alone: std::sync::atomic::AtomicIsize::new(0),

@@ -7,9 +7,12 @@ use myriad::channel::{bounded, unbounded};
 use myriad::dump::{Activity, Doing, Dump, TaskState};
 use myriad::sync::{Mutex, Semaphore};
 use myriad::{Runtime, WaitReason, join, scope, spawn, spawn_async, task, time, yield_now};
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::task::Poll;
 use std::time::Duration;
 
 /// For ever, as far as a test sees.
@@ -115,6 +118,98 @@ fn a_task_says_what_it_waits_for_and_which() {
         drop((tx, locked, full));
         drop(permit);
         tasks.into_iter().for_each(|task| _ = task.join());
+    });
+}
+
+/// Of a future the last thing that it began to wait for, where that is one of Myriad's.
+#[test]
+fn a_future_says_what_it_waits_for_and_which() {
+    each_owned(|mode, rt| {
+        let (tx, rx) = unbounded::<()>();
+        let (full, keeps_full) = bounded(1);
+        full.send(()).unwrap();
+        let mutex = Arc::new(Mutex::new(()));
+        let semaphore = Arc::new(Semaphore::new(1));
+        let (permit, locked) = (semaphore.acquire(), mutex.lock().unwrap());
+        let (end_call, call) = std::sync::mpsc::channel::<()>();
+        let name = |what: &str| format!("future-{mode}-{}-{what}", rt.workers());
+        let mut tasks = Vec::new();
+        let mut future = |what: &str, future: Pin<Box<dyn Future<Output = ()> + Send>>| {
+            tasks.push(task::Builder::new().name(name(what)).on(rt.handle()).spawn_async(future));
+        };
+        let (one, two, three, four) = (rx.clone(), rx.clone(), rx.clone(), rx.clone());
+        future("recv", Box::pin(async move { _ = one.recv_async().await }));
+        future("recv with a limit", Box::pin(async move { _ = time::timeout_async(LONG, two.recv_async()).await }));
+        future("send", Box::pin(async move { while full.send_async(()).await.is_ok() {} }));
+        let m = mutex.clone();
+        future("lock", Box::pin(async move { drop(m.lock_async().await) }));
+        let s = semaphore.clone();
+        future("permit", Box::pin(async move { drop(s.acquire_async().await) }));
+        future("sleep", Box::pin(time::sleep_async(LONG)));
+        future("call", Box::pin(myriad::blocking_async(move || _ = call.recv())));
+        let pending =
+            task::Builder::new().name(name("pending")).on(rt.handle()).spawn_async(std::future::pending::<()>());
+        let stop = pending.canceller();
+        future("join", Box::pin(async move { _ = pending.await }));
+        let select = async move {
+            myriad::select_async! {
+                _ = three.recv() => {}
+                _ = four.recv() => {}
+            }
+        };
+        future("select", Box::pin(select));
+        // What it gave up in the poll that it is pending in is not what it waits for.
+        let (five, never) = (rx.clone(), rx.clone());
+        let gives_up = async move {
+            {
+                let mut given_up = pin!(five.recv_async());
+                assert!(poll_fn(|cx| Poll::Ready(given_up.as_mut().poll(cx).is_pending())).await);
+            }
+            std::future::pending::<()>().await;
+            drop(never);
+        };
+        future("gives up", Box::pin(gives_up));
+        let blocked = start(&rt, &name("closure"), move || _ = rx.recv());
+        let expected = [
+            ("recv", Some(WaitReason::Recv)),
+            ("recv with a limit", Some(WaitReason::Recv)),
+            ("send", Some(WaitReason::Send)),
+            ("lock", Some(WaitReason::Lock)),
+            ("permit", Some(WaitReason::Permits)),
+            ("sleep", Some(WaitReason::Sleep)),
+            ("call", Some(WaitReason::Blocking)),
+            ("join", Some(WaitReason::Join)),
+            ("select", Some(WaitReason::Select)),
+            ("pending", None),
+            ("gives up", None),
+            ("closure", Some(WaitReason::Recv)),
+        ];
+        let is_there = |dump: &Dump, what, reason| {
+            let task = named(dump, &name(what));
+            task.is_some_and(|task| task.activity() == Activity::Waits && task.waits_for() == reason)
+        };
+        let dump = dump_when(|dump| expected.iter().all(|(what, reason)| is_there(dump, what, *reason)));
+        let of = |what: &str| named(&dump, &name(what)).unwrap();
+        let channel = of("closure").object();
+        assert!(channel.is_some() && of("recv").object() == channel && of("recv with a limit").object() == channel);
+        assert!(of("send").object() != channel && of("lock").object().is_some() && of("sleep").object().is_none());
+        assert_eq!(dump.joined_by(of("join")).unwrap().name(), Some(&*name("pending")));
+        assert!(of("recv").to_string().ends_with("waits for a message"), "{}", of("recv"));
+        // A wait that goes on is the same one in the next dump; one that is new begins anew.
+        let before = of("send").waits_since();
+        std::thread::sleep(Duration::from_millis(50));
+        let later = dump_when(|dump| waits(dump, &name("send"), WaitReason::Send));
+        let now = named(&later, &name("send")).unwrap().waits_since();
+        assert!(now >= before + Duration::from_millis(40), "{before:?}, {now:?}");
+        let taken = std::time::Instant::now();
+        keeps_full.recv().unwrap();
+        let is_new = |task: &TaskState| task.waits_since() <= taken.elapsed() + Duration::from_millis(20);
+        dump_when(|dump| named(dump, &name("send")).is_some_and(is_new));
+        stop.cancel();
+        drop((tx, locked, permit, keeps_full, end_call));
+        tasks.iter().for_each(|task| task.cancel());
+        tasks.into_iter().for_each(|task| _ = task.join());
+        blocked.join().unwrap();
     });
 }
 

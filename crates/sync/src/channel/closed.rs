@@ -3,7 +3,7 @@
 use super::Sender;
 use super::chan::Chan;
 use super::entry::{CLOSED, Entry, IDLE};
-use myriad_core::engine::wait::{Caller, InHand};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason};
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -78,9 +78,14 @@ impl<T> Future for Closed<'_, T> {
         let at = &raw mut this.entry;
         // Cloned and discarded without the lock: wakers are user code.
         let mut waiter = InHand::future(cx.waker());
+        let caller = Caller::get();
         // SAFETY: our own entry, which is pinned; the drop takes it out.
-        let closed = this.chan.locked(Caller::get(), |state| unsafe { state.wait_closed(at, &mut waiter) });
-        if closed { Poll::Ready(()) } else { Poll::Pending }
+        let closed = this.chan.locked(caller, |state| unsafe { state.wait_closed(at, &mut waiter) });
+        if closed {
+            return Poll::Ready(());
+        }
+        caller.note_await(WaitReason::Other, std::ptr::from_ref(this.chan).cast());
+        Poll::Pending
     }
 }
 
@@ -89,9 +94,10 @@ impl<T> Drop for Closed<'_, T> {
         if matches!(self.entry.state(), IDLE | CLOSED) {
             return;
         }
-        let at = &raw mut self.entry;
+        let (caller, at) = (Caller::get(), &raw mut self.entry);
+        caller.forget_await();
         // SAFETY: our own entry. Afterwards nobody else knows it.
-        let waiter = self.chan.locked(Caller::get(), |state| unsafe { state.leave_closed(at) });
+        let waiter = self.chan.locked(caller, |state| unsafe { state.leave_closed(at) });
         drop(InHand::new(waiter));
     }
 }

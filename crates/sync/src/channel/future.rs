@@ -10,12 +10,13 @@ use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError};
 use crate::limit::Stop;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Caller, InHand};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll};
 
 /// A receive that may stand in line: what is linked. It knows no channel, so that it may stand
@@ -118,7 +119,10 @@ impl<T> Receiving<T> {
                 Received::Done(None) => {}
                 Received::Done(Some(waiter)) => caller.wake(waiter),
                 Received::Closed => return Poll::Ready(Err(RecvError)),
-                Received::Empty => return Poll::Pending,
+                Received::Empty => {
+                    caller.note_await(WaitReason::Recv, ptr::from_ref(chan).cast());
+                    return Poll::Pending;
+                }
             }
             Poll::Ready(Ok(value.assume_init()))
         }
@@ -176,6 +180,7 @@ impl<T> Receiving<T> {
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
         let caller = Caller::get();
+        caller.forget_await();
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it
         // is ours.
         unsafe {
@@ -280,6 +285,7 @@ impl<T> Sending<T> {
                 }
             });
             if let Sent::Full = sent {
+                caller.note_await(WaitReason::Send, ptr::from_ref(chan).cast());
                 return Poll::Pending;
             }
             self.full = false;
@@ -342,11 +348,13 @@ impl<T> Sending<T> {
     #[cold]
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
+        let caller = Caller::get();
+        caller.forget_await();
         // SAFETY: our own entry; afterwards nobody else knows it. The message is still in the slot
         // unless it was taken.
         unsafe {
             let linked = self.entry.state() == LINKED;
-            let _target = linked.then(|| chan.give_up(Caller::get(), &raw mut self.entry, Side::Send));
+            let _target = linked.then(|| chan.give_up(caller, &raw mut self.entry, Side::Send));
             if self.entry.state() != DONE {
                 self.entry.slot().drop_in_place();
             }

@@ -11,7 +11,7 @@ use super::entry::{CLOSED, DONE, Entry, IDLE, PEEKS};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::IN_HAND;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Caller, InHand, Wait, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, Wait, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -467,7 +467,10 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for PeekThen<'_, T, F> {
                 }
             });
             match received {
-                Received::Empty => Poll::Pending,
+                Received::Empty => {
+                    caller.note_await(WaitReason::Recv, std::ptr::from_ref(chan).cast());
+                    Poll::Pending
+                }
                 Received::Closed => Poll::Ready(Err(RecvError)),
                 Received::Done(sender) => {
                     // No wait any more that the drop would end: that of `Peeked` does.
@@ -487,11 +490,12 @@ impl<T, F> Drop for PeekThen<'_, T, F> {
         if state == IDLE || state == CLOSED {
             return;
         }
-        let at = &raw mut self.entry;
+        let (caller, at) = (Caller::get(), &raw mut self.entry);
+        caller.forget_await();
         // SAFETY: our own entry; afterwards nobody else knows it. If the message was lent it is in
         // the slot.
         unsafe {
-            let _target = self.chan.give_up(Caller::get(), at, Side::Receive);
+            let _target = self.chan.give_up(caller, at, Side::Receive);
             if (*at).state() == DONE && !on("loan-kept") {
                 drop(Peeked::new(self.chan, (*at).slot()));
             }

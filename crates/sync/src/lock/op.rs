@@ -319,6 +319,7 @@ impl<O: Op> Future for Waiting<O> {
                     // SAFETY: our own entry, linked by `start`.
                     unsafe { this.op.set_waiter(caller, at, &mut waiter) };
                     if this.entry.state() == LINKED {
+                        caller.note_await(O::REASON, this.op.object());
                         return Poll::Pending;
                     }
                     // Ended meanwhile, and the older waker was called.
@@ -333,7 +334,11 @@ impl<O: Op> Future for Waiting<O> {
             // SAFETY: the entry is idle; the future is pinned, so it stays where it is, and its
             // drop gives it up.
             let done = unsafe { this.op.start(caller, at, &mut waiter) };
-            return if done { Poll::Ready(()) } else { Poll::Pending };
+            if done {
+                return Poll::Ready(());
+            }
+            caller.note_await(O::REASON, this.op.object());
+            return Poll::Pending;
         }
     }
 }
@@ -341,8 +346,10 @@ impl<O: Op> Future for Waiting<O> {
 impl<O: Op> Drop for Waiting<O> {
     fn drop(&mut self) {
         if self.entry.state() != IDLE {
+            let caller = Caller::get();
+            caller.forget_await();
             // SAFETY: linked by `start`. Afterwards nobody else knows the entry.
-            unsafe { give_up(&mut self.op, Caller::get(), &raw mut self.entry) };
+            unsafe { give_up(&mut self.op, caller, &raw mut self.entry) };
         }
     }
 }

@@ -9,7 +9,7 @@ use super::arm::{Arms, Link, earlier};
 use super::order::{self, Order};
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::user_code::StoredWaker;
-use myriad_core::engine::wait::{Caller, PollWait};
+use myriad_core::engine::wait::{Caller, PollWait, WaitReason};
 use myriad_core::time::{self, Instant, Sleep};
 use std::fmt;
 use std::future::Future;
@@ -89,6 +89,7 @@ impl<A: Arms> Polled<A> {
                 Ok(old) => {
                     old.into_iter().for_each(StoredWaker::discard);
                     if self.set_alarm(waker) {
+                        caller.note_await(WaitReason::Select, std::ptr::null());
                         return Some(Poll::Pending);
                     }
                 }
@@ -161,6 +162,7 @@ impl<A: Arms> Polled<A> {
                     self.sleep = deadline.map(time::sleep_until_async);
                 }
                 if self.set_alarm(waker) {
+                    caller.note_await(WaitReason::Select, std::ptr::null());
                     return Poll::Pending;
                 }
                 if let Some(output) = self.end(caller) {
@@ -196,7 +198,9 @@ impl<A: Arms> Future for Polled<A> {
 impl<A: Arms> Drop for Polled<A> {
     fn drop(&mut self) {
         if self.linked {
-            self.arms.abandon(Caller::get());
+            let caller = Caller::get();
+            caller.forget_await();
+            self.arms.abandon(caller);
             self.close();
         }
     }

@@ -7,6 +7,7 @@ use crate::sched::calls::{BLOCKING, ThreadPool};
 use crate::sched::context::inherit::Inherited;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::{StoredWaker, UserValue};
+use crate::sched::wait::{Caller, WaitReason};
 use myriad_base::sys::mutex::Mutex;
 use std::fmt;
 use std::future::Future;
@@ -110,6 +111,7 @@ impl<T> Future for Blocking<T> {
                 let old = waker.replace(new);
                 drop(state);
                 old.into_iter().for_each(StoredWaker::discard);
+                Caller::get().note_await(WaitReason::Blocking, std::ptr::null());
                 Poll::Pending
             }
             AsyncCall::Taken => {

@@ -4,6 +4,7 @@ use crate::queue::reason::WaitReason;
 use crate::runtime::global;
 use crate::sched::timers::{FIRE_SLEEP, Locked, SleepState};
 use crate::sched::user_code::StoredWaker;
+use crate::sched::wait::Caller;
 use crate::sched::wait::Wait;
 use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::sys::clock::{Instant, system_has_come, system_now};
@@ -197,6 +198,7 @@ impl Future for Sleep {
                 unsafe { std::ptr::swap(this.state.waker.get(), &mut waker) };
                 drop(locked);
                 discard(waker);
+                Caller::get().note_sleep();
                 return Poll::Pending;
             }
             // Its runtime has ended: it goes on with this one.
@@ -222,6 +224,7 @@ impl Future for Sleep {
         if earliest {
             owner.timers.announce(owner, this.deadline);
         }
+        Caller::get().note_sleep();
         Poll::Pending
     }
 }

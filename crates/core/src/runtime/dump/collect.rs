@@ -280,6 +280,11 @@ impl<'a> Walk<'a> {
             Look::No => {
                 let who = Who::read(header, pool)?;
                 let activity = self.not_waiting(header, address, who.is_future);
+                if activity == Activity::Waits
+                    && let Some((waits, before)) = look::look_awaited(self.lookers, header)
+                {
+                    return Some((Walk::state(address, place, activity, Some(waits), who), before));
+                }
                 // (One that waits may have a context there: it is on top of nothing.)
                 if activity != Activity::Waits {
                     self.runs_on_top(header, is_ours);
@@ -287,20 +292,23 @@ impl<'a> Walk<'a> {
                 (activity, None, who)
             }
         };
+        Some((Walk::state(address, place, activity, waits, who), seen_before))
+    }
+
+    fn state(record: usize, pool: u8, activity: Activity, waits: Option<WaitsFor>, who: Who) -> TaskState {
         let Who { location, name, id, is_future } = who;
-        let task = TaskState {
+        TaskState {
             location,
             words: name.map(|name| Box::new(Words { name: Some(name), socket: None })),
             id,
-            record: address,
+            record,
             object: waits.map_or(0, |waits| waits.object),
             since: 0,
-            pool: place,
+            pool,
             is_future,
             activity,
             reason: waits.map(|waits| waits.reason),
-        };
-        Some((task, seen_before))
+        }
     }
 
     /// Notes what the task of this record, which does not wait, runs on top of, if it does.

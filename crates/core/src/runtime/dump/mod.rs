@@ -130,8 +130,12 @@ impl TaskState {
     pub fn activity(&self) -> Activity {
         self.activity
     }
-    /// What it waits for. `None` if it does not wait; of a future between two polls, which waits to
-    /// be woken; and where the task goes on and waits again faster than one can look.
+    /// What it waits for. Of a future, which may wait for several things, the last one that it has
+    /// begun to wait for, where that is one of Myriad's: a time only if there is nothing else.
+    ///
+    /// `None` if it does not wait; of a future that waits for something of others, or has values of
+    /// its own, as those of `task_local!`; and where the task goes on and waits again faster
+    /// than one can look.
     pub fn waits_for(&self) -> Option<WaitReason> {
         self.reason
     }

@@ -29,7 +29,7 @@ impl WhyWaiting {
     }
 
     /// Does the last one wait for one of those before it? Then none of them ever ends, unless one
-    /// is cancelled.
+    /// is cancelled. (False where one of them is a future, which may wait for something else too.)
     pub fn is_cycle(&self) -> bool {
         self.is_cycle
     }
@@ -55,7 +55,9 @@ impl Dump {
         while let Some(&next) = chain.last().and_then(|last| by_record.get(&last.joins()?)) {
             let next = &self.tasks[next];
             if !met.insert(next.record) {
-                return WhyWaiting { chain, is_cycle: true };
+                let mut cycle = chain.iter().skip_while(|task| task.record != next.record);
+                let is_cycle = cycle.all(|task| !task.is_future);
+                return WhyWaiting { chain, is_cycle };
             }
             chain.push(next.clone());
         }

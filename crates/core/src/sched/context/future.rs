@@ -73,17 +73,22 @@ fn here() -> Role {
 }
 
 /// The poll ends: its worker runs the bare record from here on, for the next poll may be over
-/// before it says anything else.
+/// before it says anything else. Without a context the record gets the note of what the future
+/// waits for.
 ///
 /// # Safety
 /// The record is a future that the caller polls, on a worker.
 #[inline(always)]
 pub(crate) unsafe fn pause(record: *mut Header) {
+    let w = here();
     // SAFETY: this poll is the caller's (this function's contract), so the record is its own
     // until the poll has ended.
     unsafe {
-        if here().running.has_context() {
+        if w.running.has_context() {
             leave_with(record);
+        } else {
+            // Relaxed: a note for dumps.
+            (*record).idx().store(w.awaits.load(Relaxed), Relaxed);
         }
     }
 }

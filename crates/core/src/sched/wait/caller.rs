@@ -3,10 +3,13 @@
 use super::{OPEN, Wait, Waiter, WaiterKind, foreign};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
+use crate::record::position;
 use crate::sched::worker::{self, Peer, Role, wake_node, wake_node_next};
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::AtomicU8;
 use std::marker::PhantomData;
+// Std's: no model has it.
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 
 /// A budget is used up. Asks anew whose it is: nothing is suspended by a worker that is hidden.
@@ -160,6 +163,33 @@ impl Caller {
         }
         w.budget.set(left - 1);
         true
+    }
+
+    /// For a future that is about to be pending: why, and the address of what it waits for, which
+    /// dumps tell. Of several such notes in a poll the last one stays.
+    #[inline(always)]
+    pub fn note_await(self, reason: WaitReason, object: *const ()) {
+        if let Some(home) = self.home {
+            home.awaits.store(position::awaits(reason as u8, object), Relaxed);
+        }
+    }
+
+    /// The same of a time, beside which a note of something else stays: the time is a limit then.
+    #[inline(always)]
+    pub fn note_sleep(self) {
+        if let Some(home) = self.home
+            && home.awaits.load(Relaxed) == position::RUNS
+        {
+            home.awaits.store(position::awaits(WaitReason::Sleep as u8, std::ptr::null()), Relaxed);
+        }
+    }
+
+    /// An operation that has noted so is given up.
+    #[inline]
+    pub fn forget_await(self) {
+        if let Some(home) = self.home {
+            home.awaits.store(position::RUNS, Relaxed);
+        }
     }
 
     /// May it be worth while to spin for something that another thread does? Not on a runtime's

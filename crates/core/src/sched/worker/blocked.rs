@@ -6,6 +6,7 @@ use crate::queue::parked::{Home, Parked, Resumable};
 use crate::queue::ready::{OwnRing, Ready, prefetch};
 use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
+use crate::record::position;
 use crate::sched::cancel::{checkpoint, request};
 use crate::sched::counters::Counter;
 use crate::sched::driver;
@@ -345,6 +346,7 @@ impl Role {
         set_aside.goes_on();
         self.running.set(running);
         self.budget.set(BUDGET);
+        self.awaits.store(position::RUNS, Relaxed);
         self
     }
 
@@ -386,6 +388,7 @@ impl Role {
         w.running.set(running);
         w.debug_assert_knows_context();
         w.budget.set(THREAD_BUDGET);
+        w.awaits.store(position::RUNS, Relaxed);
         w
     }
 
