@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The tests of other people's channels and locks against Myriad's, by way of the packages in suites/, which have their public interfaces: each
-# test in a process of its own, on plain threads, and on tasks in both modes. Then a table; see suites/README.md.
-#   scripts/suites.sh [SUITE..]          crossbeam, rayon, async-channel, flume, tokio; by default all
+# The tests of other people's channels and locks against Myriad's, by way of the packages in suites/, which have their public interfaces, and
+# those of hyper-util over its sockets: each test in a process of its own, on plain threads, and on tasks in both modes. Then a table; see
+# suites/README.md.
+#   scripts/suites.sh [SUITE..]          crossbeam, rayon, async-channel, flume, tokio, hyper-util; by default all
 # Fails if a test does not pass that is not in suites/not-passed.txt, or if one passes that is; and if that list has become longer, or has a
 # line that matches no test any more.
 #   MYRIAD_SUITES_SECONDS   how long one test may take (60); twice that when it is repeated alone
@@ -12,10 +13,10 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-declare -A version=([crossbeam]=0.5.17 [rayon]=1.12.0 [async-channel]=2.5.0 [flume]=0.12.0 [tokio]=1.54.1)
+declare -A version=([crossbeam]=0.5.17 [rayon]=1.12.0 [async-channel]=2.5.0 [flume]=0.12.0 [tokio]=1.54.1 [hyper-util]=0.1.21)
 # So many tests of each may be listed as not passed, and so many may be left out. These numbers only shrink. (rayon's: rayon-suite.sh.)
-declare -A may_list=([crossbeam]=2 [async-channel]=2 [flume]=0 [tokio]=11)
-declare -A may_leave_out=([crossbeam]=0 [async-channel]=0 [flume]=2 [tokio]=98)
+declare -A may_list=([crossbeam]=2 [async-channel]=2 [flume]=0 [tokio]=11 [hyper-util]=0)
+declare -A may_leave_out=([crossbeam]=0 [async-channel]=0 [flume]=2 [tokio]=98 [hyper-util]=0)
 root=$PWD
 list=$root/suites/not-passed.txt
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}/suites")
@@ -24,7 +25,7 @@ export LIMIT=${MYRIAD_SUITES_SECONDS:-60}
 jobs=${MYRIAD_SUITES_JOBS:-$((4 * $(nproc)))}
 read -ra callers <<<"${MYRIAD_SUITES_CALLERS:-plain threads fibers}"
 suites=("$@")
-[ $# -gt 0 ] || suites=(crossbeam rayon async-channel flume tokio)
+[ $# -gt 0 ] || suites=(crossbeam rayon async-channel flume tokio hyper-util)
 for suite in "${suites[@]}"; do
     [ -n "${version[$suite]:-}" ] || {
         echo "suites.sh: there is no suite '$suite'; there are: ${!version[*]}" >&2
@@ -58,6 +59,7 @@ crossbeam-channel = "=${version[crossbeam]}"
 async-channel = "=${version[async-channel]}"
 flume = "=${version[flume]}"
 tokio = "=${version[tokio]}"
+hyper-util = "=${version[hyper-util]}"
 [workspace]
 TOML
 : >"$work/fetch/src/lib.rs"
@@ -107,7 +109,7 @@ counted() {
     done < <(sed -n "s,^$suite - \([^:]*\)::.*,\1,p" "$list" | sort -u)
 }
 
-# A package of tests: its name, and lines for its dependencies.
+# A package of tests: its name, lines for its dependencies, and its edition.
 package() {
     mkdir -p "$work/$1/src"
     : >>"$work/$1/src/lib.rs"
@@ -115,7 +117,7 @@ package() {
 [package]
 name = "$1-suite"
 version = "0.0.0"
-edition = "2021"
+edition = "${3:-2021}"
 autotests = true
 [features]
 default = ["std", "async", "select", "eventual-fairness", "sync", "full"]
@@ -202,6 +204,56 @@ futures = \"0.3\""
             -e 's/std::thread::\(spawn\|sleep\)/suite_callers::thread::\1/'
         echo "mod $name;"
     done | replace "$work/tokio/tests/sync/main.rs"
+}
+
+# The tests of hyper-util's client and proxies, and of its server and pools, which stand in its modules.
+prepare_hyper_util() {
+    local source to=$work/hyper-util/tests/http name from file
+    source=$(source_of "hyper-util-${version[hyper-util]}")
+    package hyper-util "
+tokio = { package = \"suite-hyper-util\", path = \"$root/suites/hyper-util\" }
+hyper-util = { version = \"=${version[hyper-util]}\", features = [\"full\"] }
+hyper = { version = \"1\", features = [\"full\"] }
+http = \"1\"
+http-body = \"1\"
+http-body-util = \"0.1\"
+futures-channel = \"0.3\"
+futures-util = \"0.3\"
+tokio-test = \"0.4\"
+tower-layer = \"0.3\"
+tower-service = \"0.3\"
+tower-test = \"0.4\"" 2024
+    # Tasks, timers and sockets are Myriad's, also those of the tests' own servers, which block. No test asks the network for a name.
+    local runtime='s/\(hyper_util::rt::\)*TokioExecutor::new()/myriad::hyper::Executor/
+        s/Client::builder(myriad::hyper::Executor)/&.timer(myriad::hyper::Timer).pool_timer(myriad::hyper::Timer)/
+        s/use hyper_util::client::legacy::connect::HttpConnector;/use tokio::HttpConnector;/
+        s/use hyper_util::client::legacy::connect::{HttpConnector, /use tokio::HttpConnector; use hyper_util::client::legacy::connect::{/
+        s/TokioIo<TcpStream>/tokio::SocketIo/
+        s/TokioIo::new(\(stream\|TcpStream\)/tokio::SocketIo::new(\1/
+        s/^use std::net::{SocketAddr, TcpListener};/use myriad::net::TcpListener; use std::net::SocketAddr;/
+        s/std::sync::mpsc::channel::/myriad::channel::unbounded::/
+        s/^use std::thread;/use suite_callers::thread;/
+        /fn test_socks_v5_with_locally_resolved_domain_works/,/^}/s/hyper\.rs/localhost/
+        /^ *let _ = pretty_env_logger::/d; /^#!*\[cfg(.*feature = /d'
+    sed "$runtime" "$source/tests/test_utils/mod.rs" | replace "$to/test_utils.rs"
+    {
+        echo "mod test_utils;"
+        for name in legacy_client proxy; do
+            tests hyper-util "$source/tests/$name.rs" "$to/$name.rs" -e "$runtime" \
+                -e 's/^mod test_utils;/use crate::test_utils;/; s/crate::Mock/self::Mock/'
+            echo "mod $name;"
+        done
+        # Those in modules, as if they stood outside: what they use of the module is public.
+        for name in server::conn::auto client::pool::cache client::pool::singleton; do
+            from=$source/src/${name//:://}
+            [ ! -d "$from" ] || from=$from/mod
+            file=$work/hyper-util/modules/${name##*:}.rs
+            sed -n '/^mod tests {/,/^}/{ /^mod tests {/d; /^}/d; s/^    //; p }' "$from.rs" |
+                sed "s/super::/hyper_util::$name::/; s/^use crate::/use hyper_util::/" | replace "$file"
+            tests hyper-util "$file" "$to/${name##*:}.rs" -e "$runtime"
+            echo "mod ${name##*:};"
+        done
+    } | replace "$to/main.rs"
 }
 
 # Compiles all suites together: each on its own would have its own features, and other builds of what they share. (Not optimised: with

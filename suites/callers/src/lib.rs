@@ -29,17 +29,25 @@ impl Caller {
         static CALLER: OnceLock<Caller> = OnceLock::new();
         *CALLER.get_or_init(|| {
             let name = std::env::var("MYRIAD_SUITE_CALLER").unwrap_or_default();
-            let (caller, builder) = match name.as_str() {
-                "" | "plain" => (Caller::Plain, myriad::Builder::new()),
-                "threads" => (Caller::Threads, myriad::Builder::new()),
-                // SAFETY: the suites that run so block in no thread-local scope or initialiser; the
-                // tests whose destructors block while they unwind stand in `not-passed.txt`.
-                "fibers" => (Caller::Fibers, unsafe { myriad::Builder::fibers() }.stack_size(1 << 20)),
+            let caller = match name.as_str() {
+                "" | "plain" => Caller::Plain,
+                "threads" => Caller::Threads,
+                "fibers" => Caller::Fibers,
                 other => panic!("MYRIAD_SUITE_CALLER is `{other}`, not plain, threads or fibers"),
             };
-            builder.workers(2).install().expect("the first use of Myriad in this process");
+            caller.builder().workers(2).install().expect("the first use of Myriad in this process");
             caller
         })
+    }
+
+    /// Settings for a runtime in this caller's mode.
+    pub fn builder(self) -> myriad::Builder {
+        match self {
+            Caller::Plain | Caller::Threads => myriad::Builder::new(),
+            // SAFETY: the suites that run so block in no thread-local scope or initialiser; the
+            // tests whose destructors block while they unwind stand in `not-passed.txt`.
+            Caller::Fibers => unsafe { myriad::Builder::fibers() }.stack_size(1 << 20),
+        }
     }
 }
 
