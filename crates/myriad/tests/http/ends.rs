@@ -4,12 +4,16 @@ use crate::common::{each_with, wait_until};
 use crate::{Served, each_runtime, each_server, echo, hear, say};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
+use hyper::rt::{Read, ReadBuf, Write as _};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use myriad::channel::unbounded;
-use myriad::hyper::{Server, handler};
+use myriad::hyper::{Io, Server, handler};
+use myriad::net::unix::UnixStream;
 use myriad::{Builder, Unhandled};
+use std::future::poll_fn;
 use std::io::Write;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -165,5 +169,21 @@ fn a_server_that_is_cancelled() {
         served.task.cancel();
         assert!(served.task.join().unwrap_err().is_cancelled());
         assert_eq!(hear(&stream), None);
+    });
+}
+
+/// What hyper does at the end of a connection: the peer hears the end, and may still say something.
+#[test]
+fn a_half_that_is_shut_down() {
+    each_runtime(|| {
+        let (one, peer) = UnixStream::pair().unwrap();
+        let mut io = Io::new(one);
+        myriad::block_on(poll_fn(|cx| Pin::new(&mut io).poll_shutdown(cx))).unwrap();
+        assert_eq!(peer.read(&mut [0]).unwrap(), 0);
+        Write::write_all(&mut &peer, b"late").unwrap();
+        let mut bytes = [0; 8];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        myriad::block_on(poll_fn(|cx| Pin::new(&mut io).poll_read(cx, buffer.unfilled()))).unwrap();
+        assert_eq!(buffer.filled(), b"late");
     });
 }

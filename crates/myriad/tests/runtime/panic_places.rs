@@ -1,6 +1,6 @@
 //! A panic because of a wrong call names the line of the call, not one of the library.
 
-use crate::common::{MODES, assert_ok, case, in_child};
+use crate::common::{MODES, assert_ok, case, in_child, wait_until};
 use myriad::channel::{bounded_drop_newest, bounded_drop_oldest, broadcast, tick};
 use myriad::sync::{Barrier, Latch, Mutex, MutexGuard, Once, ReentrantLock, RwLock, Semaphore, WaitGroup};
 use myriad::sync::{Condition, Permit, RwLockReadGuard, RwLockWriteGuard};
@@ -73,6 +73,8 @@ fn runtimes(rt: &Runtime) {
     let handle = ended.handle();
     handle.run(|| panics(|| ended.shutdown(Duration::ZERO)));
     drop(Builder::new().workers(1).build());
+    // (A runtime that one of its own tasks drops is ended by a thread of its own.)
+    wait_until(|| catch_unwind(AssertUnwindSafe(|| handle.run(|| ()))).is_err());
     panics(|| handle.run(|| ()));
     panics(|| handle.block_on(async {}));
 }
