@@ -475,7 +475,7 @@ impl Waiter {
                 }
                 let claimed = (*wait).try_claim(WOKEN);
                 if claimed && (*wait).polled {
-                    self.take_waker(wait);
+                    *self = Waiter::of_polled(wait);
                 }
                 claimed
             },

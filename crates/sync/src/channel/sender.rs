@@ -92,7 +92,12 @@ impl<T> Sender<T> {
         // SAFETY: `slot` holds a message, which is moved out once (this function's contract). A
         // waiter was claimed, and is woken once, without the lock.
         unsafe {
-            match state.try_send(slot) {
+            if let Some(waiter) = state.give_to_waiting(slot) {
+                drop(state);
+                caller.wake_next(waiter);
+                return Ok(());
+            }
+            match state.try_send_to_nobody(slot) {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(waiter)) => {
                     drop(state);

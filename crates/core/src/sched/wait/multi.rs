@@ -85,7 +85,7 @@ impl Waiter {
             match (both, mine_first) {
                 (true, _) => {
                     if (*other).polled {
-                        self.take_waker(other);
+                        *self = Waiter::of_polled(other);
                     }
                     PairClaim::Both
                 }
@@ -119,24 +119,26 @@ impl Waiter {
             };
             let both = other.claim_with(MultiWait(mine));
             if both == PairClaim::Both && (*mine).polled {
-                self.take_waker(mine);
+                *self = Waiter::of_polled(mine);
             }
             both
         }
     }
 
-    /// From now on this is the waker that is in the wait: the wait may be gone when it is woken.
+    /// The waker that is in the wait, instead of the wait itself: that may be gone when it is
+    /// woken. (Returned, and not written in its place: so a waiter stands in registers where it is
+    /// claimed.)
     ///
     /// # Safety
     /// The wait is polled, alive, and claimed by the caller just now.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn take_waker(&mut self, wait: *const Wait) {
+    pub(super) unsafe fn of_polled(wait: *const Wait) -> Waiter {
         // SAFETY: the wait is a polled one and alive (this function's contract), so it is the first
         // field of a `PollWait`; the caller has claimed it, and the waker is the claimer's alone.
         let waker = unsafe { (*wait.cast::<PollWait>()).waker.with_mut(|waker| (*waker).take()) };
         // What was there is a pointer: nothing is dropped under the lock.
-        *self = Waiter(WaiterKind::Future(waker.expect("an open wait has a waker")));
+        Waiter(WaiterKind::Future(waker.expect("an open wait has a waker")))
     }
 }
 
@@ -149,7 +151,7 @@ pub struct PollWait {
     waker: UnsafeCell<Option<StoredWaker>>,
 }
 
-// A polled wait is known by its address: see `take_waker`.
+// A polled wait is known by its address: see `of_polled`.
 const _: () = assert!(std::mem::offset_of!(PollWait, wait) == 0);
 
 // SAFETY: what is touched by others than the owner is atomic, or theirs by the claim.

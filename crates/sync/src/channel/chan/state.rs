@@ -196,22 +196,47 @@ impl<T> ChanState<T> {
     /// `slot` holds a message; it is moved out if the answer is `Done`.
     #[inline(always)]
     pub(in crate::channel) unsafe fn try_send(&mut self, slot: *mut T) -> Sent {
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract).
+        unsafe {
+            match self.give_to_waiting(slot) {
+                Some(waiter) => Sent::Done(Some(waiter)),
+                None => self.try_send_to_nobody(slot),
+            }
+        }
+    }
+
+    /// Gives it to the receiver that waits longest, where nothing is out of the ordinary. `None`:
+    /// nobody waits, or [`try_send_to_nobody`](Self::try_send_to_nobody) looks closer. (Apart, so
+    /// that the waiter comes to whoever wakes it in registers: by way of memory it comes some ns
+    /// later.)
+    ///
+    /// # Safety
+    /// `slot` holds a message; it is moved out if there is a waiter.
+    #[inline(always)]
+    pub(in crate::channel) unsafe fn give_to_waiting(&mut self, slot: *mut T) -> Option<Waiter> {
+        if self.slow_flags != 0 || self.waiting_receivers.is_empty() {
+            return None;
+        }
         // SAFETY: `slot` holds a message, which is moved once (this function's contract). The
         // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
         // empty.
         unsafe {
-            if self.slow_flags != 0 {
-                return self.try_send_slow(slot);
-            }
-            if !self.waiting_receivers.is_empty()
-                && let Some((entry, waiter)) = self.waiting_receivers.claim_first()
-            {
-                (*entry).put(slot);
-                Entry::end(entry, DONE);
-                return Sent::Done(Some(waiter));
-            }
-            self.buffer_or_refuse(slot)
+            let (entry, waiter) = self.waiting_receivers.claim_first()?;
+            (*entry).put(slot);
+            Entry::end(entry, DONE);
+            Some(waiter)
         }
+    }
+
+    /// The rest of [`try_send`](Self::try_send).
+    ///
+    /// # Safety
+    /// `slot` holds a message; it is moved out if the answer is `Done`. It was not handed over just
+    /// now, under this lock.
+    #[inline(always)]
+    pub(in crate::channel) unsafe fn try_send_to_nobody(&mut self, slot: *mut T) -> Sent {
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract).
+        unsafe { if self.slow_flags != 0 { self.try_send_slow(slot) } else { self.buffer_or_refuse(slot) } }
     }
 
     /// The same where nobody waits for it. (Apart, so that the hand-over above stands in its
