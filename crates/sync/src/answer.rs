@@ -290,7 +290,7 @@ unsafe impl<T> Op for AwaitAnswer<'_, T> {
             if waits.is_sent || exchanged == Err(SENT) {
                 return true;
             }
-            if let Some(waiter) = waiter.take() {
+            if let Some(waiter) = Waiter::take(waiter) {
                 // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
                 // (this method's contract); the lock is held.
                 unsafe { waits.waiting.push(entry, waiter) };

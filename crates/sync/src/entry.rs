@@ -153,7 +153,7 @@ impl<T> Entry<T> {
         // (this function's contract).
         unsafe {
             if (*this).state() == LINKED {
-                *waiter = waiter.take().map(|new| (*this).replace_waiter(new));
+                *waiter = Waiter::take(waiter).map(|new| (*this).replace_waiter(new));
             }
         }
     }

@@ -368,7 +368,7 @@ unsafe impl<T> Op for Receive<'_, T> {
             if got.is_some() || state.is_closed {
                 return (true, got);
             }
-            if let Some(waiter) = waiter.take() {
+            if let Some(waiter) = Waiter::take(waiter) {
                 // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
                 // (this method's contract); the lock is held.
                 unsafe { state.waiting.push(entry, waiter) };

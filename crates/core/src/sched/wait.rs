@@ -45,7 +45,7 @@ use myriad_base::sys::clock::{Instant, system_now};
 use myriad_base::sys::mutant::{on, ord};
 use myriad_base::wheel::TimerNode;
 use std::cell::UnsafeCell;
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::ops::{Deref, DerefMut};
 use std::task::Waker;
 
@@ -444,6 +444,24 @@ impl Waiter {
     #[inline(always)]
     pub fn future(waker: &Waker) -> Waiter {
         Waiter(WaiterKind::Future(StoredWaker::clone_of(waker)))
+    }
+
+    /// Takes it out of its place, word by word: it was written there as words just before, and a
+    /// processor waits some 5 ns if it reads several of them at once. (Volatile: so nobody makes
+    /// one load of them.)
+    #[inline(always)]
+    pub fn take(place: &mut Option<Waiter>) -> Option<Waiter> {
+        type Word = MaybeUninit<*const ()>;
+        const WORDS: usize = size_of::<Option<Waiter>>() / size_of::<Word>();
+        const { assert!(align_of::<Option<Waiter>>() == align_of::<Word>()) };
+        let place: *mut Option<Waiter> = place;
+        // SAFETY: the place is as large as so many words, and aligned as they are (checked above,
+        // and by `transmute`). What is in it is read once, for `None` is written there.
+        unsafe {
+            let words: [Word; WORDS] = std::array::from_fn(|i| place.cast::<Word>().add(i).read_volatile());
+            place.write(None);
+            std::mem::transmute::<[Word; WORDS], Option<Waiter>>(words)
+        }
     }
 
     /// Is it a future?

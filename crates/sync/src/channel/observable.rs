@@ -222,7 +222,7 @@ unsafe impl<R: Cursor> Op for ReadNews<'_, R> {
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         *self.got = self.observable.take_or(caller, self.cursor, |waiting| {
-            if let Some(waiter) = waiter.take() {
+            if let Some(waiter) = Waiter::take(waiter) {
                 // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
                 // (this method's contract); the lock is held.
                 unsafe { waiting.push(entry, waiter) };

@@ -455,13 +455,13 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for PeekThen<'_, T, F> {
                 DONE => Received::Done(None),
                 CLOSED => Received::Closed,
                 PEEKS => {
-                    *waiter = waiter.take().map(|new| (*at).replace_waiter(new));
+                    *waiter = Waiter::take(&mut waiter).map(|new| (*at).replace_waiter(new));
                     Received::Empty
                 }
                 _ => {
                     let received = state.try_lend((*at).slot());
                     if matches!(received, Received::Empty) {
-                        state.wait_to_peek(at, waiter.take().expect(IN_HAND));
+                        state.wait_to_peek(at, Waiter::take(&mut waiter).expect(IN_HAND));
                     }
                     received
                 }

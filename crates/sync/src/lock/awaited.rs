@@ -136,7 +136,7 @@ unsafe impl<A: Attempt> Op for InQueue<'_, A> {
         let InQueue { awaited, attempt } = self;
         let over = awaited.locked(caller, |queued| {
             let over = attempt.attempt(queued);
-            if !over && let Some(waiter) = waiter.take() {
+            if !over && let Some(waiter) = Waiter::take(waiter) {
                 attempt.begin(&mut queued.state);
                 // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
                 // (this method's contract); the lock is held.

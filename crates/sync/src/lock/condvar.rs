@@ -314,7 +314,7 @@ unsafe impl Op for NotifiedWait<'_> {
     }
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
-        let Some(waiter) = waiter.take() else { return false };
+        let Some(waiter) = Waiter::take(waiter) else { return false };
         debug_assert!(!self.unlocked);
         if on("unlock-before-wait") {
             // SAFETY: the mutex is locked by who waits, and has given the right to unlock it to

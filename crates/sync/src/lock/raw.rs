@@ -393,7 +393,7 @@ impl<'a> Lock<'a> {
     /// `waiting` is that of this lock, whose spin lock is held. `entry` is idle, and stays where it
     /// is until it is ended or given up; `waiter` is its owner's.
     unsafe fn begin(&mut self, waiting: &mut LockWait<'_>, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
-        let Some(mine) = waiter.take() else { return false };
+        let Some(mine) = Waiter::take(waiter) else { return false };
         // SAFETY: `entry` is idle and stays where it is, and the spin lock is held (this function's
         // contract); under that it stays linked until it is taken out here.
         unsafe {
@@ -482,7 +482,7 @@ unsafe impl Op for Lock<'_> {
             // still, it stays so under the spin lock.
             unsafe {
                 if (*entry).state() == LINKED {
-                    *waiter = waiter.take().map(|new| (*entry).replace_waiter(new));
+                    *waiter = Waiter::take(waiter).map(|new| (*entry).replace_waiter(new));
                 }
             }
         });

@@ -367,7 +367,7 @@ unsafe impl Op for Acquire<'_> {
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) -> bool {
         self.semaphore.inner.locked(caller, |state| {
             let took = state.take(self.n);
-            if !took && let Some(waiter) = waiter.take() {
+            if !took && let Some(waiter) = Waiter::take(waiter) {
                 // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
                 // (this method's contract); the lock is held.
                 unsafe {

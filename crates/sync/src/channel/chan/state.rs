@@ -38,7 +38,7 @@ impl<T> ChanState<T> {
         // SAFETY: the channel is open and locked, so a linked `entry` is in `close_waiters`; one
         // that is not linked is live, in no list, and stays where it is (this function's contract).
         unsafe {
-            match waiter.take() {
+            match Waiter::take(waiter) {
                 Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_waiter(new)),
                 Some(new) => self.seldom().close_waiters.push(entry, new),
                 None => {}

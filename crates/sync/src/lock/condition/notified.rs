@@ -64,7 +64,7 @@ unsafe impl<T> Op for Notified<'_, T> {
         entry: *mut Entry<ConditionSlot<T>>,
         waiter: &mut Option<Waiter>,
     ) -> bool {
-        let Some(waiter) = waiter.take() else { return false };
+        let Some(waiter) = Waiter::take(waiter) else { return false };
         let blocks = !waiter.is_future();
         self.condition.inner.locked(caller, |state| {
             let slot = ConditionSlot { generation: state.generation, value: MaybeUninit::uninit() };
