@@ -57,8 +57,8 @@ impl WakeList {
             unsafe { self.first[i].assume_init_read().wake() };
         }
         for waiter in std::mem::take(&mut self.more) {
-            // SAFETY: it was claimed, and is woken by this list alone (`push`): once, for the list is
-            // empty from now on.
+            // SAFETY: it was claimed, and is woken by this list alone (`push`): once, for the list
+            // is empty from now on.
             unsafe { waiter.wake() };
         }
         self.foreign = false;
