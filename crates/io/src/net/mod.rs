@@ -53,6 +53,7 @@
 mod address;
 mod connect;
 pub(crate) mod error;
+mod gather;
 mod listener;
 pub(crate) mod macros;
 mod resolver;

@@ -3,6 +3,7 @@
 use super::address::{ToSocketAddrs, lookup, lookup_async};
 use super::connect;
 use super::error::operation;
+use super::gather;
 use super::macros::{bytes, limits, operations, socket};
 use crate::source::{self, Reads, Source, Writes};
 use myriad_core::engine::wait::Caller;
@@ -320,15 +321,9 @@ impl Writes for net::TcpStream {
     }
 
     fn send_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<(usize, bool)> {
-        // (More than that many are an error of the system's.)
-        let buffers = &buffers[..buffers.len().min(MOST_BUFFERS)];
-        let n = socket2::SockRef::from(self).send_vectored_with_flags(buffers, libc::MSG_NOSIGNAL)?;
-        Ok((n, n == buffers.iter().map(|buffer| buffer.len()).sum::<usize>()))
+        gather::send_vectored(self, buffers)
     }
 }
-
-/// So many buffers Linux takes in one call.
-const MOST_BUFFERS: usize = libc::UIO_MAXIOV as usize;
 
 /// Is it connected now? `WouldBlock`: not yet.
 fn is_connected(tcp: &net::TcpStream) -> io::Result<((), bool)> {

@@ -4,6 +4,7 @@ use super::SocketAddr;
 use super::address::{of_path, text, to_system};
 use super::fds::{self, Received};
 use crate::net::error::operation;
+use crate::net::gather;
 use crate::net::macros::{bytes, limits, operations, socket};
 use crate::source::{self, Reads, Source, Writes};
 use myriad_core::time::{self, Instant};
@@ -327,11 +328,6 @@ impl source::Socket for net::UnixStream {
     }
 }
 
-/// Those of the buffers that Linux takes in one call.
-fn some<'a, 'b>(buffers: &'a [IoSlice<'b>]) -> &'a [IoSlice<'b>] {
-    &buffers[..buffers.len().min(libc::UIO_MAXIOV as usize)]
-}
-
 /// (A short read does not say that there is no more: it ends where descriptors were sent.)
 impl Reads for net::UnixStream {
     fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
@@ -355,8 +351,7 @@ impl Writes for net::UnixStream {
     }
 
     fn send_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<(usize, bool)> {
-        let n = socket2::SockRef::from(self).send_vectored_with_flags(some(buffers), libc::MSG_NOSIGNAL)?;
-        Ok((n, true))
+        gather::send_vectored(self, buffers).map(|(n, _)| (n, true))
     }
 }
 
