@@ -5,9 +5,9 @@ use socket2::SockRef;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 
-/// So many bytes are copied together, and sent as one: that takes less time than the system needs to
-/// look at several buffers. (An answer over HTTP is a head and a body, most often short both. It is
-/// this much of the caller's stack.)
+/// So many bytes are copied together, and sent as one: that takes less time than the system needs
+/// to look at several buffers. (An answer over HTTP is a head and a body, most often short both. So
+/// much it takes of the caller's stack.)
 const SHORT: usize = 512;
 
 /// So many buffers Linux takes in one call. (More are an error of the system's.)

@@ -366,3 +366,15 @@ fn two_descriptors_of_one_socket() {
         assert_eq!(peer.read(&mut [0; 8]).unwrap(), 1);
     });
 }
+
+/// An idle connection is a task that waits to read: each byte of that future is one of each
+/// connection.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn futures_are_small() {
+    let (one, _other) = pair();
+    let mut buffer = [0];
+    let read = size_of_val(&one.read_async(&mut buffer));
+    let write = size_of_val(&one.write_all_async(&[0]));
+    assert!(read <= 112 && write <= 112, "{read}, {write}");
+}
