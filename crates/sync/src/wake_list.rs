@@ -71,7 +71,9 @@ impl WakeList {
         loop {
             fill(&mut list);
             let were_all = list.has_room();
-            list.wake();
+            if list.len > 0 {
+                list.wake();
+            }
             if were_all {
                 return;
             }
