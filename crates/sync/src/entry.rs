@@ -8,6 +8,7 @@
 //!
 //! **Ordering.** `state`: the Release store with the owner's Acquire load: the slot.
 
+use crate::values::move_fresh;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::{on, ord};
@@ -86,7 +87,7 @@ impl<T> Entry<T> {
     pub(crate) unsafe fn put(&self, src: *const T) {
         // SAFETY: the slot is the caller's, and `src` holds a message, elsewhere (this function's
         // contract).
-        self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(src, 1) });
+        self.slot.with_mut(|slot| unsafe { move_fresh(src, slot.cast::<T>()) });
     }
 
     /// Empties it.

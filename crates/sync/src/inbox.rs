@@ -77,6 +77,13 @@ pub enum Popped<T> {
     Interrupted,
 }
 
+/// What became of a message that was put in.
+enum Put {
+    Done,
+    Start,
+    Closed,
+}
+
 enum Under {
     Handed(Waiter),
     Queued,
@@ -98,16 +105,26 @@ impl<T> Inbox<T> {
     }
 
     /// Puts a message in, behind all others. Never waits (but for its turn, as one operation).
-    #[inline]
+    // (Here, so that a message stays where its maker has written it until it is moved in.)
+    #[inline(always)]
     pub fn push(&self, message: T) -> Pushed<T> {
-        let caller = Caller::get();
-        caller.spend();
-        self.put(caller, message, false)
+        let message = ManuallyDrop::new(message);
+        // SAFETY: the message is there, and is moved once: by `put`, or below.
+        match unsafe { self.put(&raw const *message, false) } {
+            Put::Done => Pushed::Done,
+            Put::Start => Pushed::Start(ManuallyDrop::into_inner(message)),
+            Put::Closed => Pushed::Closed(ManuallyDrop::into_inner(message)),
+        }
     }
 
-    #[inline(always)]
-    fn put(&self, caller: Caller, message: T, in_front: bool) -> Pushed<T> {
-        let message = ManuallyDrop::new(message);
+    /// # Safety
+    /// `message` holds one; it is moved out if the answer is `Done`.
+    #[inline]
+    unsafe fn put(&self, message: *const T, in_front: bool) -> Put {
+        let caller = Caller::get();
+        if !in_front {
+            caller.spend();
+        }
         let under = self.0.locked(caller, |state| {
             if state.is_closed {
                 return Under::Closed;
@@ -116,7 +133,7 @@ impl<T> Inbox<T> {
             // slot is empty, and the message is moved once: into it, or into the queue.
             unsafe {
                 if let Some((entry, waiter)) = state.waiting.claim_first() {
-                    (*entry).put(&raw const *message);
+                    (*entry).put(message);
                     Entry::end(entry, DONE);
                     return Under::Handed(waiter);
                 }
@@ -124,23 +141,19 @@ impl<T> Inbox<T> {
                     return Under::Start;
                 }
                 state.queue.make_room(FIRST);
-                if in_front {
-                    state.queue.push_front(&raw const *message)
-                } else {
-                    state.queue.push(&raw const *message)
-                }
+                if in_front { state.queue.push_front(message) } else { state.queue.push(message) }
             }
             Under::Queued
         });
         match under {
-            Under::Queued => Pushed::Done,
+            Under::Queued => Put::Done,
             Under::Handed(waiter) => {
                 // SAFETY: the waiter was claimed under the lock, and is woken once.
                 unsafe { caller.wake_next(waiter) };
-                Pushed::Done
+                Put::Done
             }
-            Under::Start => Pushed::Start(ManuallyDrop::into_inner(message)),
-            Under::Closed => Pushed::Closed(ManuallyDrop::into_inner(message)),
+            Under::Start => Put::Start,
+            Under::Closed => Put::Closed,
         }
     }
 
@@ -149,9 +162,12 @@ impl<T> Inbox<T> {
     /// # Errors
     /// The message comes back.
     pub fn put_back(&self, message: T) -> Result<(), T> {
-        match self.put(Caller::get(), message, true) {
-            Pushed::Closed(message) => Err(message),
-            _ => Ok(()),
+        let message = ManuallyDrop::new(message);
+        // SAFETY: the message is there, and is moved once: by `put`, or below.
+        match unsafe { self.put(&raw const *message, true) } {
+            Put::Closed => Err(ManuallyDrop::into_inner(message)),
+            Put::Done => Ok(()),
+            Put::Start => unreachable!("whoever puts a message back consumes: the inbox is not idle"),
         }
     }
 

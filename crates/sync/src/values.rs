@@ -6,7 +6,7 @@
 
 use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::UserValue;
-use std::mem::needs_drop;
+use std::mem::{MaybeUninit, needs_drop};
 
 /// Dropping a `T` does nothing. (In a model atomics have destructors.)
 pub(crate) const fn no_drop_glue<T>() {
@@ -14,6 +14,29 @@ pub(crate) const fn no_drop_glue<T>() {
         cfg!(loom) || !needs_drop::<T>(),
         "user code would run wherever this is dropped: keep a UserValue, a StoredWaker or a MaybeUninit"
     );
+}
+
+/// Moves a value that was written just now: a small one word by word, as it was written. (If two
+/// words are read as one, the processor waits some 5 ns until both have reached the cache.
+/// Volatile: so nobody makes one load of them.)
+///
+/// # Safety
+/// `from` holds a value, which is moved, and `to` is memory for one, elsewhere.
+#[inline(always)]
+pub(crate) unsafe fn move_fresh<T>(from: *const T, to: *mut T) {
+    type Word = MaybeUninit<*const ()>;
+    const SMALL: usize = 4;
+    let words = size_of::<T>() / size_of::<Word>();
+    let is_of_words = align_of::<T>() == align_of::<Word>() && size_of::<T>() == words * size_of::<Word>();
+    // SAFETY: `from` and `to` are as large as a value (this function's contract): so many words,
+    // aligned as words are.
+    unsafe {
+        if is_of_words && 1 < words && words <= SMALL {
+            (0..words).for_each(|i| to.cast::<Word>().add(i).write(from.cast::<Word>().add(i).read_volatile()));
+        } else {
+            to.copy_from_nonoverlapping(from, 1);
+        }
+    }
 }
 
 /// Drops them, in order, through the door, as who calls. If a destructor panics the others are

@@ -3,6 +3,7 @@
 //! But for the shortest paths messages are moved from slot to slot, not passed by value: a copy for
 //! each call would fill a small stack when they are large and the compiler does not optimise.
 
+use crate::values::move_fresh;
 use myriad_base::sys::thread;
 use myriad_core::engine::user_code::UserValue;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -99,7 +100,7 @@ impl<T> Ring<T> {
         let len = self.len;
         // SAFETY: `src` holds a message, which is moved once (this function's contract), into the
         // slot behind the last message: there is room, so that slot is empty.
-        unsafe { self.slot(len).copy_from_nonoverlapping(src, 1) };
+        unsafe { move_fresh(src, self.slot(len)) };
         self.len += 1;
     }
 
