@@ -205,6 +205,12 @@ fn post(to: &'static Peer, kind: RequestKind, me: Option<&Peer>) {
     unsafe { to.shared.workers.send(&to.shared, Resumable::from_raw(request.cast()), &fence) };
 }
 
+/// One that finds nothing.
+#[cfg(all(test, not(loom)))]
+pub(crate) fn post_of_test(to: &'static Peer) {
+    post(to, RequestKind::ScopedTasks, None);
+}
+
 /// A request has come out of the inbox.
 ///
 /// # Safety
@@ -216,6 +222,18 @@ pub(crate) unsafe fn receive(w: &Worker, node: *mut Parked) {
     // boxed `Request`, which the inbox has given to us alone.
     let kind = unsafe { Box::from_raw(node.cast::<Request>()) }.kind;
     serve(HomeAccess::here(w), kind);
+}
+
+/// The same by any thread, for a worker in threads mode.
+///
+/// # Safety
+/// `node` is one that [`post`] has sent, and has come out of the inbox once.
+#[cold]
+pub(crate) unsafe fn receive_for(w: &'static Peer, node: *mut Parked) {
+    // SAFETY: `post` has sent this node (this function's contract), so it is the first field of a
+    // boxed `Request`, which is ours alone.
+    let kind = unsafe { Box::from_raw(node.cast::<Request>()) }.kind;
+    HomeAccess::threads(w).into_iter().for_each(|home| serve(home, kind));
 }
 
 thread_local! {

@@ -25,8 +25,10 @@
 //! Tests: `tests/loom/takeover.rs`.
 
 use crate::queue::parked::Resumable;
+use crate::sched::cancel::request;
 use crate::sched::idle::{WorkerShared, Workers};
 use crate::sched::stacks::is_pinned;
+use crate::sched::worker::Peer;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::fence::{Fence, heavy};
 use myriad_base::sys::mutant::on;
@@ -57,18 +59,30 @@ impl WorkerShared {
 
     /// Takes a ready task of this worker, for another one; those of groups
     /// stay ([`crate::task::Group`]).
-    pub(crate) fn take_ready(&self) -> Option<Resumable> {
+    pub(crate) fn take_ready(&'static self) -> Option<Resumable> {
         if !self.has_free_ready() {
             return None;
         }
-        self.ready.locked(|ring| {
+        let mut requests = Vec::new();
+        let node = self.ready.locked(|ring| {
             let node = ring.pop_free(is_pinned);
             if node.is_some() {
                 return node;
             }
-            self.remote.inbox.take(|node| ring.push(node));
+            self.remote.inbox.take(|node| match node.home() {
+                // What was for a runtime in fiber mode, which has ended, and had this worker before.
+                // (In a model no node has a home.)
+                None if !cfg!(loom) => requests.push(node),
+                _ => ring.push(node),
+            });
             ring.pop_free(is_pinned)
-        })
+        });
+        for request in requests {
+            // SAFETY: it has come out of the inbox, where what has no home is a request. In threads
+            // mode, in which alone others take from a worker, anybody serves those.
+            unsafe { request::receive_for(Peer::of(self), request.into_raw()) };
+        }
+        node
     }
 
     /// In threads mode: one of this worker's tasks is ready.
@@ -166,5 +180,26 @@ impl Workers {
     pub(crate) fn call(&self, shared: &WorkerShared) {
         Fence::foreign().light();
         self.unpark(shared);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use crate::sched::worker;
+
+    /// A request that was meant for a runtime in fiber mode may come when a runtime in threads mode
+    /// has its worker; and whoever takes over from that one finds it among the tasks.
+    #[test]
+    fn a_late_request_is_no_task() {
+        let rt = crate::Builder::new().workers(2).build().unwrap();
+        rt.run(|| {
+            let stuck = worker::current().unwrap().as_static();
+            request::post_of_test(stuck);
+            // Until another worker has looked.
+            while !stuck.shared.remote.inbox.is_empty() {
+                std::hint::spin_loop();
+            }
+        });
     }
 }
