@@ -70,8 +70,8 @@ impl WorkerShared {
                 return node;
             }
             self.remote.inbox.take(|node| match node.home() {
-                // What was for a runtime in fiber mode, which has ended, and had this worker before.
-                // (In a model no node has a home.)
+                // What was for a runtime in fiber mode, which has ended, and had this worker
+                // before. (In a model no node has a home.)
                 None if !cfg!(loom) => requests.push(node),
                 _ => ring.push(node),
             });
