@@ -24,7 +24,7 @@ pub(crate) mod reactor;
 
 use crate::sched::idle::Slept;
 use crate::sched::timers::Timers;
-use crate::sched::worker::{self, OFTEN, Role, Worker};
+use crate::sched::worker::{OFTEN, Role, Worker};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 use std::time::Duration;
@@ -49,19 +49,6 @@ pub(crate) fn poll_reactor(w: Role) -> (Role, bool) {
     match w.pool.workers.reactor.get() {
         None => (w, false),
         Some(reactor) => poll_in_order(w, || reactor.poll(false)),
-    }
-}
-
-/// For a task that is about to wait for a socket: looks for events itself, in threads mode, where
-/// its worker has nothing else to go on with. True: there were some.
-///
-/// (Else its thread would hand the worker over to one that looks, and that one to the first whose
-/// event it finds: an exchange of threads more for each look. It is the task that looks, before its
-/// wait has begun, for it runs wakers, which are user code.)
-pub fn look_before_wait() -> bool {
-    match worker::current() {
-        Some(w) if !w.are_fibers() && w.nothing_ready() => poll_reactor(w).1,
-        _ => false,
     }
 }
 
