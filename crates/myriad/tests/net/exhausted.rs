@@ -234,7 +234,9 @@ fn connections_at_random() {
             // (The last handle of a socket may be in the hands of a worker that fires its event.)
             wait_until(|| (descriptors(), registered()) == before);
             let kb = memory();
-            assert!(kb < before_kb + 20_000, "{before_kb} KB, then {kb} KB after {n} connections");
+            // (AddressSanitizer keeps freed memory for a while, up to 256 MB.)
+            let fits = cfg!(myriad_asan) || kb < before_kb + 20_000;
+            assert!(fits, "{before_kb} KB, then {kb} KB after {n} connections");
             let report = rt.shutdown(Duration::from_secs(20));
             assert!(report.is_clean(), "{mode}: {report}");
         }
