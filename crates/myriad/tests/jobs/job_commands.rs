@@ -190,8 +190,11 @@ fn the_peak_of_memory_is_not_the_parents() {
             let mut much = vec![0_u8; 256 << 20];
             much.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
             let q = Local::new().start();
-            let small = q.submit(Job::command(["sleep", "0.05"])).unwrap().join().unwrap();
-            assert!((1..64 << 20).contains(&small.peak_memory), "{small:?}");
+            // (Nobody knows the peak of one that ends before anybody has looked: then it is 0.)
+            let times = ["0.05", "0.5", "5"].map(|time| Job::command(["sleep", time]));
+            let mut small = times.into_iter().map(|job| q.submit(job).unwrap().join().unwrap());
+            let small = small.find(|small| small.peak_memory > 0).expect("somebody has looked");
+            assert!(small.peak_memory < 64 << 20, "{small:?}");
             assert_eq!(std::hint::black_box(much).len(), 256 << 20);
         });
     });

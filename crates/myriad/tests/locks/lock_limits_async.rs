@@ -14,11 +14,23 @@ use std::time::Duration;
 
 type Waits<'a> = Pin<Box<dyn Future<Output = bool> + 'a>>;
 
+const SHORTEST: Duration = Duration::from_millis(2);
+
 /// Makes a future with a time limit that stands in line, and says when its time is over. (The limit
 /// grows until it is not over before the first poll.)
 #[track_caller]
-fn stands<F: Future>(waker: &Waker, mut make: impl FnMut(Duration) -> F) -> (Pin<Box<F>>, Instant) {
-    for limit in (0..13).map(|n| Duration::from_millis(2 << n)) {
+fn stands<F: Future>(waker: &Waker, make: impl FnMut(Duration) -> F) -> (Pin<Box<F>>, Instant) {
+    stands_from(SHORTEST, waker, make)
+}
+
+/// The same with a limit that is no shorter than this one.
+#[track_caller]
+fn stands_from<F: Future>(
+    least: Duration,
+    waker: &Waker,
+    mut make: impl FnMut(Duration) -> F,
+) -> (Pin<Box<F>>, Instant) {
+    for limit in (0..13).map(|n| least * (1 << n)) {
         let mut waits = Box::pin(make(limit));
         if poll_with(waits.as_mut(), waker).is_pending() {
             return (waits, clock() + limit);
@@ -143,21 +155,33 @@ fn what_is_done_for_good() {
 /// unlocks.
 #[test]
 fn a_mutex_that_was_taken_by_another() {
-    let lock = Mutex::new(());
-    let guard = lock.lock().unwrap();
-    let (wakes, waker) = Wakes::new();
-    let (behind, behind_waker) = Wakes::new();
-    let (mut first, until) = stands(&waker, |limit| lock.lock_timeout_async(limit));
-    let (mut second, _) = stands(&behind_waker, |limit| lock.lock_timeout_async(limit));
-    drop(guard);
-    assert_eq!(wakes.count(), 1);
-    let guard = lock.try_lock().unwrap();
-    passes(until);
-    assert!(now(poll_with(first.as_mut(), &waker)).is_err_and(|error| error.is_timeout()));
-    let before = behind.count();
-    drop(guard);
-    assert_eq!(behind.count(), before + 1, "the next in line is woken");
-    assert!(now(poll_with(second.as_mut(), &behind_waker)).is_ok());
+    // (Its time must not be over before the mutex is unlocked.)
+    let in_time = (0..10).any(|n| {
+        let least = SHORTEST * (1 << n);
+        let lock = Mutex::new(());
+        let guard = lock.lock().unwrap();
+        let (wakes, waker) = Wakes::new();
+        let (behind, behind_waker) = Wakes::new();
+        let begins = clock();
+        let (mut first, until) = stands_from(least, &waker, |limit| lock.lock_timeout_async(limit));
+        let mut second = Box::pin(lock.lock_timeout_async(LONG));
+        assert!(poll_with(second.as_mut(), &behind_waker).is_pending());
+        drop(guard);
+        let woken = wakes.count();
+        if clock() >= begins + least {
+            return false;
+        }
+        assert_eq!(woken, 1);
+        let guard = lock.try_lock().unwrap();
+        passes(until);
+        assert!(now(poll_with(first.as_mut(), &waker)).is_err_and(|error| error.is_timeout()));
+        let before = behind.count();
+        drop(guard);
+        assert_eq!(behind.count(), before + 1, "the next in line is woken");
+        assert!(now(poll_with(second.as_mut(), &behind_waker)).is_ok());
+        true
+    });
+    assert!(in_time);
 }
 
 /// Before it is polled nothing has begun; dropped at any time, nothing is held.
