@@ -59,15 +59,17 @@ fn a_wait_does_not_reach_what_actions_send() {
         let agent = Agent::new(0);
         let me = agent.clone();
         let go = Arc::new(Event::new());
-        let until = go.clone();
+        let go_on = go.clone();
         agent
             .send(move |n| {
                 *n = 1;
                 me.send(move |n| {
-                    until.wait();
+                    go_on.wait();
                     *n = 2;
                 })
                 .unwrap();
+                // The wait begins before this action ends.
+                until(|| me.queued() == 1);
             })
             .unwrap();
         agent.wait().unwrap();
