@@ -7,7 +7,7 @@ use myriad::actor::{
 };
 
 /// A name that no other case has.
-fn fresh(name: &str) -> String {
+pub(crate) fn fresh(name: &str) -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("{name}-{}", COUNT.fetch_add(1, SeqCst))
 }

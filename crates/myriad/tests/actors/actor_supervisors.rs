@@ -6,13 +6,13 @@ use myriad::actor::{Child, Restart, ShutdownLimit, StartError, Strategy, Supervi
 use myriad::channel::{Receiver, Sender, unbounded};
 use std::sync::Mutex;
 
-type Log = Arc<Mutex<Vec<String>>>;
+pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
 /// What a child is told: with what to end.
-type Worker = Address<Reason>;
+pub(crate) type Worker = Address<Reason>;
 
 /// Logs its start and its end.
-fn worker(id: &'static str, log: &Log) -> Child {
+pub(crate) fn worker(id: &'static str, log: &Log) -> Child {
     let log = log.clone();
     Child::new(id, move || {
         struct Ends(&'static str, Log);
@@ -30,13 +30,13 @@ fn worker(id: &'static str, log: &Log) -> Child {
     })
 }
 
-fn take(log: &Log) -> String {
+pub(crate) fn take(log: &Log) -> String {
     std::mem::take(&mut *log.lock().unwrap()).join(" ")
 }
 
 /// Ends a child, and waits until it is back as another one.
 #[track_caller]
-fn crash(tree: &Tree, id: &str) -> Worker {
+pub(crate) fn crash(tree: &Tree, id: &str) -> Worker {
     let old: Worker = tree.get(id).unwrap();
     old.cast(Reason::of("crash"));
     end_of(&old);
@@ -324,7 +324,7 @@ fn many_children_fail_at_once() {
 }
 
 /// An actor that traps exits, counts them, and goes on.
-fn stubborn(told: &Arc<AtomicUsize>) -> Address<actor::Exit> {
+pub(crate) fn stubborn(told: &Arc<AtomicUsize>) -> Address<actor::Exit> {
     let (told, ready) = (told.clone(), Arc::new(myriad::sync::Event::new()));
     let is_ready = ready.clone();
     let actor = actor::spawn_async(async move |mut mail: Mailbox<actor::Exit>| {

@@ -14,6 +14,7 @@ mod actor_names;
 mod actor_servers;
 mod actor_storm;
 mod actor_supervisors;
+mod as_erlang;
 
 use crate::common::{each, in_both_modes};
 use myriad::actor::{self, Address, AsPid, Mailbox, Reason};

@@ -12,6 +12,7 @@ mod agent_errors;
 mod agent_sends;
 mod agent_waits;
 mod agent_watches;
+mod as_clojure;
 
 use crate::common::each;
 use myriad::agent::{Agent, AgentError, ErrorMode, Queued, RestartError, WaitError};

@@ -14,6 +14,8 @@
 
 #![allow(dead_code)] // each test binary uses its part
 
+pub(crate) mod table;
+
 use myriad::{Builder, Report, Runtime, State};
 use std::any::Any;
 use std::fmt;
