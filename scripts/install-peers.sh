@@ -8,10 +8,10 @@ set -euo pipefail
 
 packages=(
     golang-go           # Go: echo
-    erlang-base         # Erlang
-    elixir              # Elixir
+    erlang-base         # Erlang: actor
+    elixir              # Elixir: actor, agent
     ghc                 # Haskell's threads and MVars
-    clojure             # agents
+    clojure             # Clojure: agent
     libcore-async-clojure # core.async: ops
     g++                 # the programs in C++
     libtbb-dev          # oneTBB's flow graphs: graph

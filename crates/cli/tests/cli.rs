@@ -409,14 +409,19 @@ fn what_a_system_cannot_is_shown_and_is_no_failure() {
 #[cfg(feature = "peers")]
 #[test]
 fn a_peer_outside_that_is_missing_says_what_to_install() {
-    for (workload, form, system) in
-        [("graph", "chain", "tbb"), ("graph", "chain", "taskflow"), ("ops", "mult", "core.async")]
-    {
+    let no_jar = "/not/there.jar";
+    for (workload, form, system, variable, value) in [
+        // A compiler that finds no header, and paths where nothing is.
+        ("graph", "chain", "tbb", "CXX", "false"),
+        ("graph", "chain", "taskflow", "CXX", "false"),
+        ("ops", "mult", "core.async", "CORE_ASYNC_CLASSPATH", no_jar),
+        ("agent", "relay", "clojure", "CLOJURE_CLASSPATH", no_jar),
+        ("actor", "relay", "erlang", "PATH", "/not/there"),
+        ("actor", "call", "elixir", "PATH", "/not/there"),
+    ] {
         let args =
             ["bench", workload, "--form", form, "--system", system, "--workers", "1", "--n", "10", "--runs", "1"];
-        // A compiler that finds no header, and a jar that is not there.
-        let mut command = Command::new(env!("CARGO_BIN_EXE_myriad"));
-        let out = command.args(args).env("CXX", "false").env("CORE_ASYNC_CLASSPATH", "/not/there.jar").output();
+        let out = Command::new(env!("CARGO_BIN_EXE_myriad")).args(args).env(variable, value).output();
         let out = out.expect("the command starts");
         let said = text(&out.stdout);
         assert!(out.status.success() && said.contains("cannot"), "{said}");

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use kameo::actor::{Actor, ActorRef, Spawn};
 use kameo::message::{Context, Message};
 
-use super::program::{self, Node, System};
+use super::program::{self, Kill, Node, System};
 use crate::host;
 use crate::params::Params;
 use crate::record::Outcome;
@@ -83,6 +83,12 @@ impl System for Kameo {
     }
 }
 
+impl Kill for Kameo {
+    fn kill(actor: &Self::Address) {
+        actor.kill();
+    }
+}
+
 pub(super) fn relay(p: &Params) -> Outcome {
     let (host, n, m) = (host::tokio::start_timed(p), p.n, p.m);
     program::measure(p, || host.run(program::relay::<Kameo>(n, m)))
@@ -104,5 +110,10 @@ pub(super) fn spawn(p: &Params) -> Outcome {
 }
 
 pub(super) fn idle(p: &Params) -> Outcome {
-    host::tokio::start_timed(p).run(program::idle::<Kameo>(program::idle_ones(p)))
+    host::tokio::start_timed(p).run(program::idle::<Kameo>(program::waiting_ones(p)))
+}
+
+pub(super) fn kill(p: &Params) -> Outcome {
+    let (host, actors) = (host::tokio::start_timed(p), program::waiting_ones(p));
+    crate::sample::warm(actors, || host.run(program::kill::<Kameo>(actors)))
 }

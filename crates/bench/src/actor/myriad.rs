@@ -7,8 +7,9 @@ use myriad::actor::{
     self, Address, Child, Context, Mailbox, Next, Reason, Reply, Server, Supervisor, serve, spawn_async,
 };
 use myriad::block_on;
+use myriad::channel::oneshot;
 
-use super::program::{self, Node, System, Tally, Tells};
+use super::program::{self, Kill, Node, System, Tally, Tells, Tree};
 use crate::host;
 use crate::params::Params;
 use crate::record::{Failure, Outcome};
@@ -86,6 +87,12 @@ macro_rules! system {
 system!(Futures, |node| spawn_async(move |mail| body(mail, node)));
 system!(Servers, |node| serve(Worker::<true>(node)));
 
+impl Kill for Futures {
+    fn kill(actor: &Self::Address) {
+        actor::kill(actor);
+    }
+}
+
 fn relay_of<S: System>(p: &Params) -> Outcome {
     let (rt, n, m) = (host::myriad::start(p)?, p.n, p.m);
     program::measure(p, || host::myriad::run_future(&rt, program::relay::<S>(n, m)))
@@ -103,7 +110,7 @@ fn spawn_of<S: System>(p: &Params) -> Outcome {
 
 fn idle_of<S: System>(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    host::myriad::run_future(&rt, program::idle::<S>(program::idle_ones(p)))
+    host::myriad::run_future(&rt, program::idle::<S>(program::waiting_ones(p)))
 }
 
 pub(super) fn relay(p: &Params) -> Outcome {
@@ -163,9 +170,57 @@ pub(super) fn call_in_place(p: &Params) -> Outcome {
     calls::<true>(p)
 }
 
+pub(super) fn kill(p: &Params) -> Outcome {
+    let (rt, actors) = (host::myriad::start(p)?, program::waiting_ones(p));
+    crate::sample::warm(actors, || host::myriad::run_future(&rt, program::kill::<Futures>(actors)))
+}
+
+pub(super) fn skynet(p: &Params) -> Outcome {
+    let (rt, tree) = (host::myriad::start(p)?, Tree::of(p));
+    crate::sample::warm(tree.actors(), || {
+        rt.run(move || {
+            let begin = Instant::now();
+            let (tx, rx) = oneshot();
+            spawn_async(async move |mut mail| {
+                let root = mail.address();
+                spawn_async(move |mail| node(mail, root, 0, tree.leaves));
+                tx.send(mail.receive_async().await)
+            });
+            let sum = rx.recv().unwrap_or(u64::MAX);
+            let time = begin.elapsed();
+            Failure::check(sum, tree.sum())?;
+            Ok(time)
+        })
+    })
+}
+
+/// An actor of the tree: it tells its parent the sum of its leaves.
+fn node(
+    mut mail: Mailbox<u64>,
+    parent: Address<u64>,
+    first: u64,
+    leaves: u64,
+) -> impl Future<Output = ()> + Send + 'static {
+    let part = leaves / 10;
+    async move {
+        let mut sum = first;
+        if leaves > 1 {
+            sum = 0;
+            for child in 0..10 {
+                let me = mail.address();
+                spawn_async(move |mail| node(mail, me, first + child * part, part));
+            }
+            for _ in 0..10 {
+                sum += mail.receive_async().await;
+            }
+        }
+        parent.cast(sum);
+    }
+}
+
 /// `restart`.
 pub(super) fn restart(p: &Params) -> Outcome {
-    let (rt, children) = (host::myriad::start(p)?, (program::ops(p) / 100).max(1));
+    let (rt, children) = (host::myriad::start(p)?, program::children(p));
     crate::sample::warm(children, || rt.run(move || restarts(children)))
 }
 

@@ -27,6 +27,12 @@ pub(super) trait System: 'static {
     fn stop(actor: &Self::Address);
 }
 
+/// One whose actors can be killed.
+pub(super) trait Kill: System {
+    /// Ends an actor that does not look at its messages any more.
+    fn kill(actor: &Self::Address);
+}
+
 /// The state of an actor.
 #[derive(Debug)]
 pub(super) struct Node<A> {
@@ -121,8 +127,13 @@ pub(super) async fn relay<S: System>(n: u64, m: u64) -> Result<Duration, Failure
     let sum = tally.reach(n).await;
     let time = begin.elapsed();
     stop_all::<S>(&all);
-    Failure::check(sum, n * (n - 1) / 2 + n * (m - 1))?;
+    Failure::check(sum, sum_of_relay(n, m))?;
     Ok(time)
+}
+
+/// The sum of all messages at the end of the chain.
+pub(super) fn sum_of_relay(n: u64, m: u64) -> u64 {
+    n * (n - 1) / 2 + n * (m - 1)
 }
 
 /// `ring`.
@@ -190,14 +201,56 @@ pub(super) async fn idle<S: System>(actors: u64) -> Outcome {
     Ok(Measured { bytes_per_task, ..Measured::once(actors, time) }.with_processors(used, time))
 }
 
+/// `kill`: until all of them have ended.
+pub(super) async fn kill<S: Kill>(actors: u64) -> Result<Duration, Failure> {
+    let tally = Arc::default();
+    let all: Vec<_> = (0..actors).map(|_| S::spawn(Node::new(None, &tally, Tells::Ends))).collect();
+    for actor in &all {
+        // Who has answered waits.
+        Failure::check(S::sum(actor).await, 0)?;
+    }
+    let begin = Instant::now();
+    all.iter().for_each(S::kill);
+    let killed = tally.reach(actors).await;
+    let time = begin.elapsed();
+    Failure::check(killed, actors)?;
+    Ok(time)
+}
+
+/// The tree of `skynet`: an actor has ten children, and the leaves are numbered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tree {
+    pub(super) leaves: u64,
+}
+
+impl Tree {
+    /// As many leaves as the largest power of ten that is at most `n × m`.
+    pub(super) fn of(p: &Params) -> Self {
+        Tree { leaves: 10_u64.pow(ops(p).ilog10()) }
+    }
+
+    pub(super) fn actors(self) -> u64 {
+        (10 * self.leaves - 1) / 9
+    }
+
+    pub(super) fn sum(self) -> u64 {
+        self.leaves * (self.leaves - 1) / 2
+    }
+}
+
 /// How many operations a form has.
 pub(super) fn ops(p: &Params) -> u64 {
     p.n * p.m
 }
 
-/// How many actors `idle` has.
-pub(super) fn idle_ones(p: &Params) -> u64 {
+/// How many actors `idle` and `kill` have.
+pub(super) fn waiting_ones(p: &Params) -> u64 {
     (ops(p) / 20).max(1)
+}
+
+/// How many children `restart` has.
+pub(super) fn children(p: &Params) -> u64 {
+    (ops(p) / 100).max(1)
 }
 
 /// Up to so many operations, a run is repeated in a warm process.

@@ -2,7 +2,7 @@
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, ActorRuntime, RpcReplyPort};
 
-use super::program::{self, Node, System};
+use super::program::{self, Kill, Node, System};
 use crate::host;
 use crate::params::Params;
 use crate::record::Outcome;
@@ -71,6 +71,12 @@ impl System for Ractor {
     }
 }
 
+impl Kill for Ractor {
+    fn kill(actor: &Self::Address) {
+        actor.kill();
+    }
+}
+
 pub(super) fn relay(p: &Params) -> Outcome {
     let (host, n, m) = (host::tokio::start_timed(p), p.n, p.m);
     program::measure(p, || host.run(program::relay::<Ractor>(n, m)))
@@ -92,5 +98,10 @@ pub(super) fn spawn(p: &Params) -> Outcome {
 }
 
 pub(super) fn idle(p: &Params) -> Outcome {
-    host::tokio::start_timed(p).run(program::idle::<Ractor>(program::idle_ones(p)))
+    host::tokio::start_timed(p).run(program::idle::<Ractor>(program::waiting_ones(p)))
+}
+
+pub(super) fn kill(p: &Params) -> Outcome {
+    let (host, actors) = (host::tokio::start_timed(p), program::waiting_ones(p));
+    crate::sample::warm(actors, || host.run(program::kill::<Ractor>(actors)))
 }

@@ -81,5 +81,5 @@ pub(super) fn spawn(p: &Params) -> Outcome {
 }
 
 pub(super) fn idle(p: &Params) -> Outcome {
-    host::tokio::start_timed(p).run(program::idle::<Bare>(program::idle_ones(p)))
+    host::tokio::start_timed(p).run(program::idle::<Bare>(program::waiting_ones(p)))
 }

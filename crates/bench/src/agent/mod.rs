@@ -6,11 +6,16 @@
 //! | `shared` | a function that one of `n` tasks has sent to one agent, `m` each | `n × m` |
 //!
 //! `tokio` is a task with a channel of boxed functions. That has less to do: nobody reads its value
-//! meanwhile, and a panic in a function ends it.
+//! meanwhile, and a panic in a function ends it. `elixir` is its `Agent`, which has less to do,
+//! too.
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, ours, peer};
 use crate::params::Params;
 
+#[cfg(feature = "peers")]
+mod clojure;
+#[cfg(feature = "peers")]
+mod elixir;
 #[cfg(feature = "ours")]
 mod myriad;
 #[cfg(feature = "peers")]
@@ -22,7 +27,12 @@ macro_rules! form {
         Form {
             name: $name,
             about: $about,
-            entries: &[Entry::new("myriad", ours!(myriad::$run)), Entry::new("tokio", peer!(tokio::$run))],
+            entries: &[
+                Entry::new("myriad", ours!(myriad::$run)),
+                Entry::new("tokio", peer!(tokio::$run)),
+                Entry::new("clojure", peer!(clojure::$run)).outside(),
+                Entry::new("elixir", peer!(elixir::$run)).outside(),
+            ],
         }
     };
 }

@@ -1,14 +1,14 @@
 //! `ops` by core.async: a Clojure program.
 
 use super::{TAPS, sum};
-use crate::outside::clojure;
+use crate::outside::clojure::{self, CORE_ASYNC};
 use crate::params::Params;
 use crate::record::Outcome;
 
 const SOURCE: &str = include_str!("../../peers/ops.clj");
 
 fn run(p: &Params, want: u64) -> Outcome {
-    clojure::start("ops", SOURCE, p.workers, &[&p.form, &p.n.to_string()])?.measure(p.n, want)
+    clojure::start(&CORE_ASYNC, "ops", SOURCE, p.workers, &[&p.form, &p.n.to_string()])?.measure(p.n, want)
 }
 
 pub(super) fn mult(p: &Params) -> Outcome {

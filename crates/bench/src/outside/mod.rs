@@ -5,7 +5,7 @@
 //! peers/*           the programs' sources, which are in this crate's package and in its library
 //! outside/mod.rs    a program that runs, and answers
 //! outside/built.rs  where what is built is kept
-//! outside/cpp.rs, outside/clojure.rs, outside/go.rs   finding what a language needs, and building
+//! outside/cpp.rs, clojure.rs, beam.rs, go.rs   finding what a language needs, and building
 //! ```
 //!
 //! A program builds all that is not timed, then reads its input. A line there asks for a run, which
@@ -17,6 +17,7 @@
 //! What is not installed is a [`Failure::Cannot`] that says what to install: `doctor` says the same
 //! without a run. A program that does not compile, or breaks off, is a fault.
 
+pub(crate) mod beam;
 mod built;
 pub(crate) mod clojure;
 pub(crate) mod cpp;
@@ -28,7 +29,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use crate::record::{Failure, Outcome};
+use crate::memory::Memory;
+use crate::record::{Failure, Measured, Outcome};
 use crate::sample;
 
 /// The systems outside of this process, and for each that is missing what it lacks.
@@ -37,7 +39,10 @@ pub(crate) fn all() -> Vec<(&'static str, Result<(), String>)> {
     vec![
         (cpp::TBB.name, found(cpp::find(&cpp::TBB).map(drop))),
         (cpp::TASKFLOW.name, found(cpp::find(&cpp::TASKFLOW).map(drop))),
-        (clojure::NAME, found(clojure::find().map(drop))),
+        (beam::ERLANG.name, found(beam::find(&beam::ERLANG).map(drop))),
+        (beam::ELIXIR.name, found(beam::find(&beam::ELIXIR).map(drop))),
+        (clojure::CLOJURE.name, found(clojure::find(&clojure::CLOJURE).map(drop))),
+        (clojure::CORE_ASYNC.name, found(clojure::find(&clojure::CORE_ASYNC).map(drop))),
         #[cfg(target_os = "linux")]
         (go::NAME, found(go::find().map(drop))),
     ]
@@ -77,6 +82,18 @@ impl Program {
             Ok(Duration::from_nanos(time))
         };
         sample::warm_by(ops, || Some(all.get()), once)
+    }
+
+    /// Measures one run, of which `tasks` tasks are left, and their memory.
+    pub(crate) fn measure_memory(&mut self, tasks: u64, want: u64) -> Outcome {
+        let process = Some(self.child.id());
+        let before = Memory::of(process);
+        let [time, used, answer] = self.run()?;
+        let bytes_per_task = before.zip(Memory::of(process)).map(|(before, now)| now.growth_since(before, tasks));
+        Failure::check(answer, want)?;
+        let time = Duration::from_nanos(time);
+        let measured = Measured { bytes_per_task, ..Measured::once(tasks, time) };
+        Ok(measured.with_processors(Some(Duration::from_nanos(used)), time))
     }
 
     /// A run: the time, the processor time, the answer.

@@ -331,6 +331,7 @@ mod test {
         }
         assert!(has(BenchOptions::default(), "dag_exec"));
         assert!(has(named("graph"), "tbb") && has(named("graph"), "taskflow") && has(named("ops"), "core.async"));
+        assert!(has(named("actor"), "erlang") && has(named("actor"), "elixir") && has(named("agent"), "clojure"));
         assert!(has(BenchOptions { system: systems(&["tbb"]), ..BenchOptions::default() }, "tbb"));
     }
 

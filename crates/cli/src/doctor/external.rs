@@ -18,7 +18,7 @@ pub(crate) fn find() -> Vec<External> {
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
         External { name, found: std::env::split_paths(&path).any(|dir| dir.join(&file).is_file()) }
     };
-    let mut list: Vec<_> = ["erl", "elixir", "ghc", "julia"].map(program).into();
+    let mut list: Vec<_> = ["ghc", "julia"].map(program).into();
     let headers = ["/usr/include", "/usr/local/include", "/opt/homebrew/include"];
     let boost = headers.iter().any(|dir| Path::new(dir).join("boost/fiber/all.hpp").is_file());
     list.push(External { name: "boost", found: boost });
