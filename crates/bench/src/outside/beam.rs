@@ -71,10 +71,10 @@ pub(crate) fn start(
     let of = (&found, source);
     let folder =
         built(&format!("{}-{module}", language.name), of, |path| build(language, &found, module, source, path))?;
-    // A dump of a crash would be written where the user is.
     let mut command = Command::new(&found.runs);
+    // A dump of a crash would be written where the user is.
     command.env("ERL_CRASH_DUMP_SECONDS", "0").arg("-pa").arg(folder);
-    // (The emulator has no room for less than 1,024.)
+    // (So many are the emulator's default.)
     let limits = format!("+S {workers}:{workers} +P {}", processes.max(1 << 18));
     if language.ends == "ex" {
         command.args(["--erl", &limits, "-e", &format!("{module}.main(System.argv())"), "--"]);

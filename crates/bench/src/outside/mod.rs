@@ -171,6 +171,15 @@ mod test {
         assert!(measured.processors.is_some_and(|n| (n - 3.0).abs() < 1e-9), "{measured:?}");
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn its_memory_is_that_of_its_process() {
+        let script = "read line; x=$(head -c 20000000 /dev/zero | tr '\\0' x); echo 7000 21000 42; read line";
+        let measured = shell(script).measure_memory(10, 42).expect("it answers");
+        assert_eq!((measured.ops, measured.time), (10, Duration::from_micros(7)));
+        assert!(measured.bytes_per_task.is_some_and(|bytes| bytes >= 2_000_000.0), "{measured:?}");
+    }
+
     #[test]
     fn a_wrong_answer_is_a_failed_run() {
         let failure = shell("while read line; do echo 1 1 41; done").measure(1, 42).expect_err("it is wrong");
