@@ -83,6 +83,19 @@ impl ReadyQueue {
         })
     }
 
+    /// Is the ring empty, as far as the caller can see without the lock? Who has heard so does
+    /// without the ring for now, and looks under the lock before the worker sleeps
+    /// ([`WorkerShared::has_ready`](crate::sched::idle::WorkerShared::has_ready)): another worker
+    /// may push as well.
+    #[inline(always)]
+    pub(crate) fn looks_empty(&self) -> bool {
+        self.ring.with(|ring| {
+            // SAFETY: as in `counts`.
+            let ring = unsafe { &*ring };
+            ring.next.load(Relaxed).is_null() && ring.first.get() == ring.end.get()
+        })
+    }
+
     /// Is it measured?
     #[inline(always)]
     pub(crate) fn is_measured(&self) -> bool {

@@ -168,6 +168,20 @@ fn left_in_the_ring() {
     assert!(!sleeps || !ready(me), "it sleeps beside a task that is ready");
 }
 
+/// The same, and the worker has not seen what is in the ring: its look without the lock was too
+/// early.
+fn left_in_the_ring_unseen() {
+    let ward = Ward::new(2, 2);
+    ward.open();
+    ward.wake(0, &Fence::foreign());
+    ward.wake(1, &Fence::foreign());
+    let helper = spawn_part(&ward, |ward| _ = ward.help());
+    let me = ward.w.shared(0);
+    let sleeps = me.remote.inbox.is_empty() && ward.w.workers.fall_asleep(me);
+    helper.join().unwrap();
+    assert!(!sleeps || !ready(me), "it sleeps beside a task that is ready");
+}
+
 /// A thread of a stuck worker, what two roles may touch, and who waits for its turn.
 struct Roles {
     ward: Arc<Ward>,
@@ -265,6 +279,15 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "takeover.left_in_the_ring",
         run: left_in_the_ring,
+        owners: 2,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["sleep-no-ring"],
+        ..SCRIPT
+    },
+    Script {
+        name: "takeover.left_in_the_ring_unseen",
+        run: left_in_the_ring_unseen,
         owners: 2,
         foreign: true,
         bound: (Some(3), Some(4)),

@@ -162,7 +162,9 @@ impl Worker {
     /// The same where the ring has a lock.
     #[inline(always)]
     fn take_ready_locked(&self) -> Option<Resumable> {
-        if self.shared.ready.is_measured() {
+        if self.shared.ready.looks_empty() {
+            None
+        } else if self.shared.ready.is_measured() {
             self.take_ready_measured()
         } else {
             self.shared.ready.locked(Ready::pop_next)
