@@ -28,6 +28,7 @@ pub mod user_code {
 /// The seam to what waits in the system for sockets: [`Reactor`](reactor::Reactor), one for each
 /// pool whose tasks wait for sockets, which [`here`](reactor::here) makes and finds.
 pub mod reactor {
+    pub use crate::sched::driver::look_before_wait;
     pub use crate::sched::driver::reactor::Reactor;
 
     /// The reactor of the calling task's pool, or, of another caller, that of the global runtime.

@@ -18,6 +18,7 @@
 
 use crate::reactor::Handle;
 use crate::socket::Began;
+use myriad_core::engine::reactor::look_before_wait;
 use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use myriad_sync::readiness::Readiness;
@@ -104,12 +105,16 @@ impl<S: Socket> Source<S> {
             return result;
         }
         let readiness = self.readiness(OUTPUT);
+        let mut has_looked = false;
         loop {
             let ready = match readiness.take_or_changes() {
                 Ok(()) => true,
                 // (Asked before: a change of what follows is one that this wait has not seen.)
                 Err(seen) => {
                     self.handle.register()?;
+                    if !std::mem::replace(&mut has_looked, true) && look_before_wait() {
+                        continue;
+                    }
                     readiness.wait::<OUTPUT>(seen, self.deadline(OUTPUT, began))
                 }
             };

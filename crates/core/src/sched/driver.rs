@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`poll`] | at each tick of the loop | the worker's timers; the reactor, if nobody has looked for a while |
 //! | [`poll_reactor`] | it finds nothing | the reactor |
+//! | [`look_before_wait`] | threads mode, a task is about to wait | the reactor, for blocked tasks only |
 //! | [`poll_all`] | before it sleeps, after it has slept | the timers of all workers |
 //! | [`before_sleep`] | all know that it sleeps | the listener; until when it sleeps |
 //! | [`park::park`] | it sleeps, for how long at most is said | a futex |
@@ -24,7 +25,7 @@ pub(crate) mod reactor;
 
 use crate::sched::idle::Slept;
 use crate::sched::timers::Timers;
-use crate::sched::worker::{OFTEN, Role, Worker};
+use crate::sched::worker::{self, OFTEN, Role, Worker};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 use std::time::Duration;
@@ -50,6 +51,20 @@ pub(crate) fn poll_reactor(w: Role) -> (Role, bool) {
         None => (w, false),
         Some(reactor) => poll_in_order(w, || reactor.poll(false)),
     }
+}
+
+/// For a task that is about to wait for a socket, in threads mode, where its worker has nothing
+/// ready: looks for events itself. True: there were some, perhaps its own.
+///
+/// (Else its thread would hand the worker over to one that looks, and that one to the first whose
+/// event it finds: an exchange of threads more for each look.) No user code runs: the task may hold
+/// a lock or a thread-local that a waker wants, which is nobody's mistake where it only reads.
+pub fn look_before_wait() -> bool {
+    let Some(w) = worker::current() else { return false };
+    if w.are_fibers() || !w.nothing_ready() {
+        return false;
+    }
+    w.pool.workers.reactor.get().is_some_and(|reactor| reactor.poll_for_blocked())
 }
 
 /// Lets the reactor wake: the futures go behind all that are queued, in the order of their events.

@@ -36,6 +36,9 @@ impl Reactor for Interrupted {
     fn poll(&self, _: bool) -> bool {
         false
     }
+    fn poll_for_blocked(&self) -> bool {
+        false
+    }
     fn has_events(&self) -> bool {
         false
     }

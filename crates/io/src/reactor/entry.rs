@@ -72,16 +72,32 @@ impl Entry {
 
     /// There were these events.
     pub(super) fn fire(&self, events: EventFlags) {
+        let (input, output) = self.directions(events);
+        if input {
+            self.input.set();
+        }
+        if output {
+            self.output.set();
+        }
+    }
+
+    /// The same where no user code may run. False: a future waits, or has waited, and the events
+    /// are to be fired again.
+    pub(super) fn fire_for_blocked(&self, events: EventFlags) -> bool {
+        let (input, output) = self.directions(events);
+        // (If only the first was set it is set once more: a readiness is a hint.)
+        (!input || self.input.set_for_blocked()) && (!output || self.output.set_for_blocked())
+    }
+
+    /// Are these events of input, and of output?
+    #[inline]
+    fn directions(&self, events: EventFlags) -> (bool, bool) {
         let end = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         if events.intersects(end | EventFlags::PRI) {
             self.unsure.store(true, Relaxed);
         }
-        if events.intersects(end | EventFlags::PRI | EventFlags::IN) {
-            self.input.set();
-        }
-        if self.was_full() && events.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
-            self.output.set();
-        }
+        let full = EventFlags::OUT | EventFlags::HUP | EventFlags::ERR;
+        (events.intersects(end | EventFlags::PRI | EventFlags::IN), self.was_full() && events.intersects(full))
     }
 
     /// Takes the socket out of this reactor, if it is there: whoever waits looks for another one.

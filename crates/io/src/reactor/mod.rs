@@ -144,6 +144,24 @@ impl Epoll {
             entry.fire(events);
         }
     }
+
+    /// Fires what is to be fired up to the first that is for a future. True: there was something.
+    /// For the one that is in it: else another one could enter while an event is in hand, and
+    /// wait, and the event would be left.
+    fn fire_for_blocked(&self) -> bool {
+        let mut any = false;
+        loop {
+            let next = self.to_fire.lock().pop_front();
+            let Some((entry, events)) = next else { return any };
+            if !entry.fire_for_blocked(events) {
+                self.to_fire.lock().push_front((entry, events));
+                // The next one looks at once.
+                self.looked.store(0, Relaxed);
+                return any;
+            }
+            any = true;
+        }
+    }
 }
 
 impl Reactor for Epoll {
@@ -154,6 +172,18 @@ impl Reactor for Epoll {
         }
         self.look(Some(Duration::ZERO));
         self.leave()
+    }
+
+    fn poll_for_blocked(&self) -> bool {
+        if !self.enter() {
+            return false;
+        }
+        self.look(Some(Duration::ZERO));
+        self.take_found();
+        // (Before it leaves: no user code runs, and whoever enters next is to see what is left.)
+        let any = self.fire_for_blocked();
+        self.entered.store(false, Release);
+        any
     }
 
     fn has_events(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Situation 44. Wakers are code of users: they panic, they wait, they drop what they were for.
 
-use crate::common::{each, plan, wait_until};
+use crate::common::{Mode, case, each, plan, wait_until};
 use crate::ends::half;
 use myriad::net::TcpStream;
 use std::future::Future;
@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, ThreadId};
 
 /// Calls this when it is woken.
 struct Calls<F>(F);
@@ -42,16 +43,64 @@ fn a_waker_that_panics() {
     each(&[1, 2], |rt| {
         rt.run(|| {
             let ((one, mut peer), (two, mut other)) = (half(), half());
-            let woken = Arc::new(AtomicBool::new(false));
-            let says = woken.clone();
-            let mut first = waits(one, &calls(|| plan("a waker of a socket")));
+            let woken = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+            let [panics, says] = woken.clone();
+            let panics = calls(move || {
+                panics.store(true, SeqCst);
+                plan("a waker of a socket")
+            });
+            let mut first = waits(one, &panics);
             let mut second = waits(two, &calls(move || says.store(true, SeqCst)));
             peer.write_all(b"x").unwrap();
             other.write_all(b"x").unwrap();
-            wait_until(|| woken.load(SeqCst));
+            wait_until(|| woken.iter().all(|woken| woken.load(SeqCst)));
             assert!(is_ready(&mut first) && is_ready(&mut second), "nothing is lost");
         });
     });
+}
+
+/// In threads mode a task that only reads runs nobody's waker on its stack, also where it looks
+/// for events itself: the waker may want a lock that the task holds.
+#[test]
+fn a_reader_runs_no_waker() {
+    for workers in [1, 2] {
+        case(
+            Mode::Threads,
+            workers,
+            |builder| builder,
+            |rt| {
+                rt.run(|| {
+                    for _ in 0..50 {
+                        let ((one, mut peer), (two, mut other), (mine, mut last)) = (half(), half(), half());
+                        let woken: Arc<Mutex<Option<ThreadId>>> = Arc::default();
+                        let says = woken.clone();
+                        let of = thread::current().id();
+                        let mut read = waits(one, &calls(move || *says.lock().unwrap() = Some(thread::current().id())));
+                        let begins = Arc::new(AtomicBool::new(false));
+                        let (begun, answers) = (begins.clone(), myriad::spawn(move || two.read(&mut [0; 8]).unwrap()));
+                        wait_until(|| answers.why_waiting().is_some());
+                        // Both events are there when this task comes to wait, first the future's.
+                        peer.write_all(b"x").unwrap();
+                        other.write_all(b"x").unwrap();
+                        let writes = thread::spawn(move || {
+                            while !begun.load(SeqCst) {
+                                thread::yield_now();
+                            }
+                            last.write_all(b"x").unwrap();
+                            last
+                        });
+                        begins.store(true, SeqCst);
+                        mine.read(&mut [0; 8]).unwrap();
+                        assert_eq!(answers.join().unwrap(), 1);
+                        wait_until(|| woken.lock().unwrap().is_some());
+                        assert_ne!(*woken.lock().unwrap(), Some(of));
+                        assert!(is_ready(&mut read));
+                        drop(writes.join());
+                    }
+                });
+            },
+        );
+    }
 }
 
 /// The waker of one event waits until the reader of another one has gone on, whose event came with

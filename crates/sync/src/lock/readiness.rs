@@ -38,6 +38,8 @@ struct ReadyState {
     closed: bool,
     /// There was a wait that is polled, perhaps no more.
     polled: bool,
+    /// There was a wait of a future, perhaps no more.
+    by_future: bool,
     changes: u32,
 }
 
@@ -45,7 +47,8 @@ impl Readiness {
     const_fn! {
         /// A flag that is set, or not.
         pub const fn new(ready: bool) -> Readiness {
-            Readiness { inner: Awaited::new(ReadyState { ready, closed: false, polled: false, changes: 0 }) }
+            let state = ReadyState { ready, closed: false, polled: false, by_future: false, changes: 0 };
+            Readiness { inner: Awaited::new(state) }
         }
     }
 
@@ -53,6 +56,12 @@ impl Readiness {
     /// that wait go on where one of them may have been forgotten.)
     pub fn set(&self) {
         self.inner.set_ready();
+    }
+
+    /// Sets the flag, as [`set`](Self::set), unless a future has ever waited here: its waker may be
+    /// user code, and the caller is where no user code may run. False: the flag is as before.
+    pub fn set_for_blocked(&self) -> bool {
+        self.inner.set_ready_for_blocked()
     }
 
     /// From now on nobody waits here.
@@ -78,7 +87,7 @@ impl Readiness {
     pub fn renew(&self, ready: bool) -> bool {
         self.inner.locked(Caller::get(), |state| {
             state.ready = ready;
-            (state.closed, state.polled) = (false, false);
+            (state.closed, state.polled, state.by_future) = (false, false, false);
             !state.is_waited_for()
         })
     }
@@ -114,7 +123,7 @@ impl Readiness {
     /// If it must wait and there is no memory for a stack.
     #[track_caller]
     pub fn wait<const OUTPUT: bool>(&self, seen: u32, deadline: Option<Instant>) -> bool {
-        op::wait(&mut InQueue::new(&self.inner, Ready::<OUTPUT> { seen, polled: false }), deadline)
+        op::wait(&mut InQueue::new(&self.inner, Ready::<OUTPUT> { seen, polled: false, by_future: false }), deadline)
     }
 
     /// The same as a future.
@@ -122,13 +131,13 @@ impl Readiness {
     /// # Cancellation
     /// Dropped before it is ready, it has not taken the flag.
     pub fn wait_async<const OUTPUT: bool>(&self, seen: u32, deadline: Option<Instant>) -> ReadinessWait<'_, OUTPUT> {
-        self.wait_as(Ready { seen, polled: false }, deadline)
+        self.wait_as(Ready { seen, polled: false, by_future: true }, deadline)
     }
 
     /// The same for one that may stay when nobody polls it any more. It does *not* take the flag:
     /// true says that the flag was set, or that there was a change.
     pub fn wait_polled<const OUTPUT: bool>(&self, seen: u32, deadline: Option<Instant>) -> ReadinessWait<'_, OUTPUT> {
-        self.wait_as(Ready { seen, polled: true }, deadline)
+        self.wait_as(Ready { seen, polled: true, by_future: true }, deadline)
     }
 
     fn wait_as<const OUTPUT: bool>(
@@ -182,6 +191,20 @@ impl Awaited<ReadyState> {
         }
         self.release_all(others, DONE);
     }
+
+    fn set_ready_for_blocked(&self) -> bool {
+        let caller = Caller::get();
+        let (set, one) = self.locked(caller, |state| {
+            let one = if state.by_future { None } else { state.one() };
+            state.ready |= !state.by_future && one.is_none();
+            (!state.by_future, one)
+        });
+        if let Some(waiter) = one {
+            // SAFETY: the waiter was claimed, and is woken once.
+            unsafe { caller.wake(waiter) };
+        }
+        set
+    }
 }
 
 impl ReadyState {
@@ -193,6 +216,7 @@ impl ReadyState {
 struct Ready<const OUTPUT: bool> {
     seen: u32,
     polled: bool,
+    by_future: bool,
 }
 
 impl<const OUTPUT: bool> Attempt for Ready<OUTPUT> {
@@ -206,6 +230,7 @@ impl<const OUTPUT: bool> Attempt for Ready<OUTPUT> {
 
     fn begin(&mut self, state: &mut ReadyState) {
         state.polled |= self.polled;
+        state.by_future |= self.by_future;
     }
 
     fn undo(&mut self, readiness: &Awaited<ReadyState>, alone: bool) -> bool {
@@ -259,6 +284,24 @@ mod test {
             waits.into_iter().for_each(|wait| assert!(wait.join().unwrap()));
         });
         assert!(!input.wait::<false>(input.take_or_changes().unwrap_err(), Some(Instant::real_now())));
+    }
+
+    #[test]
+    fn a_future_is_not_woken_where_only_who_blocks_may_be() {
+        let input = Readiness::new(false);
+        assert!(input.set_for_blocked() && input.take());
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut waits = Box::pin(input.wait_async::<false>(0, None));
+        assert!(waits.as_mut().poll(&mut context).is_pending());
+        assert!(!input.set_for_blocked() && waits.as_mut().poll(&mut context).is_pending());
+        drop(waits);
+        assert!(!input.set_for_blocked() && !input.take(), "there was a future");
+        assert!(input.renew(false) && input.set_for_blocked() && input.take());
+        std::thread::scope(|s| {
+            let waits = s.spawn(|| input.wait::<false>(0, None));
+            assert!(input.set_for_blocked());
+            assert!(waits.join().unwrap() && !input.take());
+        });
     }
 
     #[test]

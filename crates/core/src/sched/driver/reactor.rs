@@ -33,6 +33,10 @@ pub trait Reactor: Any + Sync {
     /// for. True: there were some. With `seldom`, only if nobody has looked for a while.
     fn poll(&self, seldom: bool) -> bool;
 
+    /// Looks as `poll` does, and wakes only closures and threads that are blocked: no user code
+    /// runs. From the first event on that is for a future they are left to whoever polls next.
+    fn poll_for_blocked(&self) -> bool;
+
     /// Are there events that nobody sees to? Wakes nobody: for a thread that runs no code of users.
     fn has_events(&self) -> bool;
 
