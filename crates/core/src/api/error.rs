@@ -1,5 +1,6 @@
 //! Why a join brings no result.
 
+use crate::runtime::deadlock::Deadlock;
 use crate::sched::cancel;
 use crate::sched::unwind::{self, Payload};
 use std::fmt;
@@ -30,13 +31,16 @@ struct JoinFailure {
 /// are, for `?` into an error type that is `Send + Sync`.
 struct Panic(Payload);
 
-// SAFETY: through `&Panic` only `message` is called, which asks for the payload's type, and reads
-// it where that is `&str` or `String`, which are `Sync`.
+// SAFETY: through `&Panic` only `message` and `is_deadlock` are called, which ask for the payload's
+// type, and read it where that is `&str`, `String` or `Deadlock`, which are `Sync`.
 unsafe impl Sync for Panic {}
 
 impl Panic {
     fn message(&self) -> &str {
         unwind::message(&*self.0)
+    }
+    fn is_deadlock(&self) -> bool {
+        self.0.is::<Deadlock>()
     }
 }
 
@@ -80,6 +84,11 @@ impl JoinError {
     /// Did the task panic?
     pub fn is_panic(&self) -> bool {
         matches!(self.0.reason, Reason::Panicked(_))
+    }
+    /// Was the task in a deadlock that [`OnDeadlock::Panic`](crate::OnDeadlock::Panic) has ended?
+    /// It is a panic, too, and the payload is the [`Deadlock`].
+    pub fn is_deadlock(&self) -> bool {
+        matches!(&self.0.reason, Reason::Panicked(panic) if panic.is_deadlock())
     }
     /// Was the task cancelled, before it ended or began?
     pub fn is_cancelled(&self) -> bool {

@@ -325,8 +325,9 @@ fn poll<F: Future, Q: Queued>(mut task: Polled<F>) -> Ended {
 #[cold]
 #[inline(never)]
 fn cancelled<F: Future>(task: Polled<F>) -> Ended {
+    let panic = cancel::deadlock_of(task.record().header());
     let (over, dropped) = task.give_up();
-    over.panicked(dropped.err().unwrap_or_else(cancel::cancellation_of_future))
+    over.panicked(dropped.err().or(panic).unwrap_or_else(cancel::cancellation_of_future))
 }
 
 /// After the last poll.

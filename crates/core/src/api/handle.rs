@@ -12,7 +12,7 @@ use crate::record::held::{Awaited, Emptied, Finished, HeldTask, Untyped};
 use crate::record::payload;
 use crate::record::task::{TaskRef, Unstarted};
 use crate::runtime::dump::WhyWaiting;
-use crate::sched::cancel::{checkpoint, request};
+use crate::sched::cancel::{checkpoint, deadlocked, is_left_in_deadlock, request};
 use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
 use crate::sched::unwind::Payload;
@@ -361,16 +361,29 @@ fn wait_and_take<T>(w: Option<Role>, task: HeldTask<T>) -> Result<T, JoinError> 
             unreachable!("a runtime of another process is not here");
         }
     }
-    match wait_unwatched(w, task.awaited()) {
-        Ok(w) => {
-            let finished = task.finished().unwrap_or_else(|_| thread::abort_with(TOO_EARLY));
-            take_result(w.as_deref(), finished).map_err(passed_on)
-        }
+    match wait_unwatched::<true>(w, task.awaited()) {
+        Ok(w) => match task.finished() {
+            Ok(finished) => take_result(w.as_deref(), finished).map_err(passed_on),
+            Err(task) => Err(left_in_deadlock(task)),
+        },
         Err(no_stack) => {
             drop(JoinHandle::new(task));
             Err(JoinError::no_stack(location, no_stack.to_string()))
         }
     }
+}
+
+/// A deadlock has ended the wait, and not the task: see `cancel::deadlocked`.
+#[cold]
+#[inline(never)]
+fn left_in_deadlock<T>(task: HeldTask<T>) -> JoinError {
+    if !deadlocked::ever() {
+        thread::abort_with(TOO_EARLY);
+    }
+    let location = task.task_ref().location();
+    drop(JoinHandle::new(task));
+    checkpoint::check_anywhere();
+    JoinError::no_stack(location, "it is in a deadlock with the caller".into())
 }
 
 const TOO_EARLY: &str = "a join was woken before its task has ended (a bug in Myriad)";
@@ -385,7 +398,7 @@ fn is_running(w: Option<&Worker>, task: TaskRef<'_>) -> bool {
 /// it arrives now.
 #[cold]
 fn passed_on(error: JoinError) -> JoinError {
-    if error.is_cancelled() {
+    if error.is_cancelled() || error.is_deadlock() {
         checkpoint::check_anywhere();
     }
     error
@@ -430,6 +443,21 @@ unsafe fn pass_on(node: *const Parked) -> bool {
     false
 }
 
+/// The same of a wait that a deadlock may end.
+///
+/// # Safety
+/// As for [`pass_on`].
+unsafe fn pass_on_or_leave(node: *const Parked) -> bool {
+    // SAFETY: as in `pass_on` (this function's contract).
+    unsafe {
+        let task = (*node.cast::<JoinWait<'_>>()).task;
+        match is_left_in_deadlock(&task) {
+            true => task.wait_no_longer(node.cast_mut().cast()),
+            false => pass_on(node),
+        }
+    }
+}
+
 /// Waits until a task has ended. If the caller is cancelled meanwhile, so is that task.
 ///
 /// # Errors
@@ -440,19 +468,22 @@ pub(crate) fn wait_done(w: Option<Role>, task: Awaited<'_>) -> Result<Option<Rol
     }
     // First: what is dropped here is user code, after which the worker may be another one.
     let (w, _) = take_back_waiter(w, task);
-    wait_unwatched(w, task)
+    wait_unwatched::<false>(w, task)
 }
 
 /// The same, for who has looked for a waker that an earlier poll of the handle has left: nobody
-/// waits for the end of `task`, but it may have come.
+/// waits for the end of `task`, but it may have come. `LEAVES`: a deadlock may end the wait, too.
 ///
 /// # Errors
 /// As [`wait_done`].
-fn wait_unwatched(w: Option<Role>, task: Awaited<'_>) -> Result<Option<Role>, NoStack> {
+fn wait_unwatched<const LEAVES: bool>(w: Option<Role>, task: Awaited<'_>) -> Result<Option<Role>, NoStack> {
     if let Some(w) = &w {
         w.ensure_stack()?;
     }
     let wait = JoinWait::new(w.as_deref(), task.task_ref());
+    if LEAVES {
+        wait.node.cancel_fn.set(Some(pass_on_or_leave));
+    }
     if task.task_ref().wait(wait.node().cast_mut().cast()) {
         // SAFETY: a stack is ensured; the node is published, and woken once by the task's end.
         return Ok(unsafe { worker::block(w, wait.node()) });

@@ -7,6 +7,7 @@ use crate::record::task::TaskRef;
 use crate::runtime::Runtime;
 use crate::runtime::global::home;
 use crate::runtime::pools::{here, inside};
+use crate::sched::cancel::deadlocked;
 use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, AbortOnUnwind};
 use crate::sched::worker::{self, Role};
@@ -315,6 +316,7 @@ fn run_record(home: Handle, w: Option<Role>, task: InFrame) {
     _ = unsafe { worker::block(w, wait.node()) };
     stays.disarm();
     pool.end_run(record);
+    deadlocked::forget_framed(record.addr());
 }
 
 const ENDED: &str = "the runtime has been shut down: it cannot run anything any more";

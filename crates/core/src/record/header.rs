@@ -446,6 +446,12 @@ impl Header {
         self.waiter.compare_exchange(null_mut(), waiter, release, acquire).is_ok()
     }
 
+    /// Takes back what [`wait`](Self::wait) has left. False: the task has ended, and wakes it.
+    pub(crate) fn wait_no_longer(&self, waiter: *mut ()) -> bool {
+        // Relaxed: who waits goes on as if nothing had been left.
+        self.waiter.compare_exchange(waiter, null_mut(), Relaxed, Relaxed).is_ok()
+    }
+
     /// Gives up the handle, where no waiter was left. False: the task has ended, its outcome is
     /// visible, and the caller drops it and frees the record.
     #[inline(always)]

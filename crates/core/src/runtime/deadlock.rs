@@ -6,11 +6,15 @@
 //! waker matters, for nobody is left to use it. One thread that waits for anything else hides it,
 //! as in Go.
 //!
+//! What [`OnDeadlock::Panic`] does is in `ends`.
+//!
 //! In debug builds there is a hint, once, when a deadlock is only likely: see [`tell_perhaps`].
 //!
 //! **Rejected.** To count who holds the ends of a channel: a thread may have one and never use it,
 //! or get one later from a list. "Perhaps", whenever all tasks have waited for a second: each
 //! program that waits for its user would say so.
+
+mod ends;
 
 use super::dump::{Activity, Dump, TaskState, WhyWaiting, count, describe, dump};
 use crate::queue::reason::WaitReason;
@@ -49,6 +53,20 @@ pub enum OnDeadlock {
     Hook(Arc<dyn Fn(&Deadlock) + Send + Sync>),
     /// As `Report`, and the process ends (SIGABRT).
     Abort,
+    /// As `Report`, and tasks of this runtime that wait are ended by a panic, so that those who
+    /// wait for them go on: the payload is a [`Deadlock`], and a join brings an error that
+    /// [is one](crate::JoinError::is_deadlock).
+    ///
+    /// A task that waits for the end of another task, or of a scope, is not ended: it gets the
+    /// error or the panic. But where tasks wait for each other's ends in a cycle, and where nobody
+    /// waits for anything else, these are ended, too. So a plain thread comes back from `run`, a
+    /// join, a scope; its other waits end when what it waits for is dropped or let go.
+    ///
+    /// The panic arrives as a cancellation does: at the wait; in a shield, at the first wait after
+    /// it; a future is dropped. A task that catches it goes on. If a look comes to the deadlock
+    /// again, and no task can be ended, as in a shield, the process ends (SIGABRT). So it does at
+    /// once if it was compiled with `panic = "abort"`.
+    Panic,
 }
 
 impl fmt::Debug for OnDeadlock {
@@ -58,6 +76,7 @@ impl fmt::Debug for OnDeadlock {
             OnDeadlock::Report => "Report",
             OnDeadlock::Hook(_) => "Hook(..)",
             OnDeadlock::Abort => "Abort",
+            OnDeadlock::Panic => "Panic",
         })
     }
 }
@@ -67,12 +86,20 @@ impl fmt::Debug for OnDeadlock {
 ///
 /// Its `Display` is a line, the cycle or the chain of tasks that wait for each other's ends, if
 /// there is one, and the dump.
+///
+/// Also the payload of the panics of [`OnDeadlock::Panic`].
 #[derive(Debug, Clone)]
 pub struct Deadlock {
-    dump: Dump,
+    dump: Arc<Dump>,
+    /// Of a payload: what is said of its task.
+    text: String,
 }
 
 impl Deadlock {
+    fn now() -> Deadlock {
+        Deadlock { dump: Arc::new(dump()), text: String::new() }
+    }
+
     /// All tasks, and the threads that wait for them.
     pub fn dump(&self) -> &Dump {
         &self.dump
@@ -157,7 +184,7 @@ fn is_in_use(runtime: Handle) -> bool {
 /// reader of the standard error: another one tells.
 fn tell() {
     if !on_own_thread(tell_all) {
-        say!("myriad: {}", Deadlock { dump: dump() });
+        say!("myriad: {}", Deadlock::now());
     }
 }
 
@@ -207,23 +234,24 @@ fn tell_perhaps() {
 
 fn tell_all() {
     let of_now = |asked: &&Asked| is_in_use(asked.runtime);
-    let asked: Vec<_> = ASKED.lock().iter().filter(of_now).map(|asked| asked.what.clone()).collect();
+    let asked: Vec<_> = ASKED.lock().iter().filter(of_now).map(|asked| (asked.runtime, asked.what.clone())).collect();
     tell_each(&asked);
     // What hooks hold is the user's, and ours may be the last.
     unwind::drop_quietly(asked);
 }
 
-fn tell_each(asked: &[OnDeadlock]) {
-    let found = Deadlock { dump: dump() };
+fn tell_each(asked: &[(Handle, OnDeadlock)]) {
+    let found = Deadlock::now();
     let waits = found.dump.tasks().iter().any(|task| task.activity() == Activity::Waits);
     if !waits && found.dump.threads().is_empty() {
         // Nothing of ours: the program's own threads wait for each other.
         return;
     }
-    if asked.iter().any(|what| matches!(what, OnDeadlock::Report | OnDeadlock::Abort)) {
+    let says = |what: &OnDeadlock| matches!(what, OnDeadlock::Report | OnDeadlock::Abort | OnDeadlock::Panic);
+    if asked.iter().any(|(_, what)| says(what)) {
         say!("myriad: {found}");
     }
-    for what in asked {
+    for (_, what) in asked {
         match what {
             OnDeadlock::Hook(hook) => {
                 if let Err(payload) = user_code::call(|| hook(&found)) {
@@ -232,8 +260,14 @@ fn tell_each(asked: &[OnDeadlock]) {
                 }
             }
             OnDeadlock::Abort => abort_with("no task can ever go on: see the report of the deadlock above"),
-            OnDeadlock::Ignore | OnDeadlock::Report => {}
+            OnDeadlock::Ignore | OnDeadlock::Report | OnDeadlock::Panic => {}
         }
+    }
+    // Last: from here on tasks go on.
+    let panics = asked.iter().filter(|(_, what)| matches!(what, OnDeadlock::Panic));
+    let panics: Vec<_> = panics.map(|(runtime, _)| *runtime).collect();
+    if !panics.is_empty() {
+        ends::end_tasks(&found, &panics);
     }
 }
 
@@ -260,7 +294,8 @@ mod test {
             reason: Some(if object == 0 { WaitReason::Other } else { WaitReason::Join }),
         });
         let (took, tasks) = (Duration::ZERO, tasks.collect());
-        Deadlock { dump: Dump { took, pools: Vec::new(), tasks, threads: Vec::new(), calls: Vec::new() } }
+        let dump = Dump { took, pools: Vec::new(), tasks, threads: Vec::new(), calls: Vec::new() };
+        Deadlock { dump: Arc::new(dump), text: String::new() }
     }
 
     fn length(found: &Deadlock) -> Option<(bool, usize)> {

@@ -14,7 +14,7 @@
 
 use crate::record::memory;
 use crate::sched::busy;
-use crate::sched::cancel::cancel_scope;
+use crate::sched::cancel::{cancel_scope, deadlocked};
 use crate::sched::pool::{self, Pool};
 use crate::sched::worker::{self, Peer};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
@@ -33,7 +33,7 @@ pub(crate) fn watch() {
 }
 
 fn take() -> GiveBack {
-    let held = (memory::lock_all(), cancel_scope::lock_all());
+    let held = (memory::lock_all(), cancel_scope::lock_all(), deadlocked::lock());
     Box::new(move |in_child| {
         if in_child {
             busy::forget_all();

@@ -5,7 +5,7 @@ use crate::sched::user_code;
 use crate::sched::worker::{self, Role};
 use std::panic::resume_unwind;
 
-pub(crate) use myriad_base::unwind::{AbortOnUnwind, Payload, catch, message, never_unwinds};
+pub(crate) use myriad_base::unwind::{AbortOnUnwind, Payload, catch, knows_text, message, never_unwinds};
 
 /// Lets a caught panic go on, without a second message.
 #[cold]

@@ -4,10 +4,12 @@
 //! time, as the watchdogs of other tests do, would hide the deadlock.
 
 use crate::common::{fibers_supported, is_child, stderr, test_name};
+use myriad::cancel::shield;
 use myriad::channel::{bounded, unbounded};
 use myriad::sync::{Mutex, Semaphore};
-use myriad::{Builder, OnDeadlock, block_on, scope, spawn, spawn_async, task, time};
+use myriad::{Builder, JoinError, JoinHandle, OnDeadlock, block_on, join, scope, spawn, spawn_async, task, time};
 use std::io::{BufRead, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -273,5 +275,223 @@ fn what_is_none() {
         let output = ended(child);
         let text = stderr(&output);
         assert!(output.status.success() && !text.contains("deadlock"), "{text}");
+    }
+}
+
+/// In both modes the case ends by itself, and the report is written.
+fn ends_by_panics(body: impl Fn(Builder)) {
+    for child in start_both(1, |builder| body(builder.on_deadlock(OnDeadlock::Panic))) {
+        let output = ended(child);
+        let text = stderr(&output);
+        assert!(output.status.success() && text.contains("myriad: deadlock: nobody can wake"), "{text}");
+    }
+}
+
+#[test]
+fn joins_in_a_cycle_panic() {
+    ends_by_panics(|builder| {
+        let (says, said) = unbounded();
+        let rt = builder.build().unwrap();
+        rt.run(|| {
+            let (tx, rx) = bounded::<JoinHandle<()>>(1);
+            let told = says.clone();
+            // What the joins bring is not seen: both tasks are in the deadlock themselves.
+            let a = task::Builder::new().name("a").spawn(move || {
+                let _at_end = OnDrop(|| told.send("a").unwrap());
+                _ = rx.recv().unwrap().join();
+                told.send("a goes on").unwrap();
+            });
+            let b = task::Builder::new().name("b").spawn(move || {
+                let _at_end = OnDrop(|| says.send("b").unwrap());
+                _ = a.join();
+                says.send("b goes on").unwrap();
+            });
+            tx.send(b).unwrap();
+        });
+        let mut said: Vec<_> = said.iter().collect();
+        said.sort_unstable();
+        assert_eq!(said, ["a", "b"]);
+    });
+}
+
+/// A task waits for its own end: by one that runs on top of it, and by ones of its scope.
+#[test]
+fn a_task_that_waits_for_its_own_end_panics() {
+    ends_by_panics(|builder| {
+        let rt = builder.workers(1).build().unwrap();
+        let waits = |body: fn(JoinHandle<()>)| {
+            let (tx, rx) = bounded::<JoinHandle<()>>(1);
+            let (ends, ended) = bounded::<()>(1);
+            let task = rt.spawn(move || {
+                let _at_end = OnDrop(|| ends.send(()).unwrap());
+                body(rx.recv().unwrap());
+                eprintln!("it goes on");
+                std::process::exit(3);
+            });
+            tx.send(task).unwrap();
+            ended.recv().unwrap();
+        };
+        waits(|me| _ = spawn(|| me.join()).join());
+        waits(|me| scope(|s| _ = s.spawn(|| me.join())));
+        // Nobody waits for anything else than an end, and no joins are a cycle.
+        waits(|me| {
+            let (started, has_started) = bounded(1);
+            scope(|s| {
+                s.spawn(|| {
+                    started.send(()).unwrap();
+                    me.join()
+                });
+                has_started.recv().unwrap();
+            });
+        });
+    });
+}
+
+/// The joiner is no part of the cycle, and gets an error.
+#[test]
+fn who_joins_a_task_in_a_deadlock_gets_an_error() {
+    ends_by_panics(|builder| {
+        let rt = builder.build().unwrap();
+        let mutex = Arc::new(Mutex::new(()));
+        let twice = move || {
+            let _held = mutex.lock().unwrap();
+            drop(mutex.lock());
+        };
+        let error = rt.run(|| task::Builder::new().name("twice").spawn(twice).join().unwrap_err());
+        assert!(error.is_deadlock() && error.is_panic() && !error.is_cancelled(), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with("task 'twice' spawned at "), "{text}");
+        assert!(text.ends_with("panicked: deadlock: it waits for a lock, and nobody can wake it"), "{text}");
+        let found = error.into_panic().downcast::<myriad::Deadlock>().unwrap();
+        assert_eq!(found.dump().tasks().len(), 2);
+        // The runtime is as before.
+        assert_eq!(rt.run(|| spawn(|| 6 * 7).join().unwrap()), 42);
+    });
+}
+
+/// A task of `run`, whose record is in a frame; a scope; the panic goes on in the plain thread.
+#[test]
+fn run_and_scope_come_back_with_the_panic() {
+    ends_by_panics(|builder| {
+        let rt = builder.build().unwrap();
+        let waits = |body: &(dyn Fn() + Sync)| {
+            let payload = catch_unwind(AssertUnwindSafe(|| rt.run(body))).unwrap_err();
+            assert!(payload.is::<myriad::Deadlock>());
+        };
+        waits(&|| {
+            let mutex = Mutex::new(());
+            let _held = mutex.lock().unwrap();
+            drop(mutex.lock());
+        });
+        let over = Semaphore::new(1);
+        let permit = over.acquire();
+        waits(&|| {
+            scope(|s| {
+                s.spawn(|| drop(over.acquire()));
+            });
+        });
+        drop(permit);
+        waits(&|| block_on(std::future::pending()));
+        // The second closure of a join.
+        let (_tx, rx) = unbounded::<()>();
+        waits(&|| _ = join(|| (), || rx.recv()));
+    });
+}
+
+#[test]
+fn senders_that_all_wait_panic() {
+    ends_by_panics(|builder| {
+        builder.build().unwrap().run(|| {
+            let (tx, rx) = bounded(1);
+            let senders: Vec<_> = (0..11).map(|i| (tx.clone(), i)).collect();
+            let tasks: Vec<_> = senders.into_iter().map(|(tx, i)| spawn(move || tx.send(i))).collect();
+            let ends: Vec<_> = tasks.into_iter().map(JoinHandle::join).collect();
+            let deadlocks = ends.iter().filter(|end| end.as_ref().is_err_and(JoinError::is_deadlock)).count();
+            assert_eq!((ends.len(), deadlocks, rx.len()), (11, 10, 1));
+        });
+    });
+}
+
+#[test]
+fn futures_in_a_deadlock_are_dropped() {
+    ends_by_panics(|builder| {
+        let rt = builder.build().unwrap();
+        let (tx, rx) = bounded::<()>(1);
+        let at_end = OnDrop(move || tx.send(()).unwrap());
+        let task = rt.spawn_async(async move {
+            let _at_end = at_end;
+            std::future::pending::<()>().await;
+        });
+        assert!(block_on(task).unwrap_err().is_deadlock());
+        rx.recv().unwrap();
+        // Two that await each other.
+        let (tx, rx) = bounded::<JoinHandle<()>>(1);
+        let (ends, ended) = unbounded();
+        let also_ends = ends.clone();
+        let a = rt.spawn_async(async move {
+            let _at_end = OnDrop(|| also_ends.send("a").unwrap());
+            _ = rx.recv_async().await.unwrap().await;
+        });
+        let b = rt.spawn_async(async move {
+            let _at_end = OnDrop(|| ends.send("b").unwrap());
+            _ = a.await;
+        });
+        tx.send(b).unwrap();
+        let mut ended: Vec<_> = ended.iter().collect();
+        ended.sort_unstable();
+        assert_eq!(ended, ["a", "b"]);
+    });
+}
+
+/// A task may catch the panic, and waits afterwards as any other.
+#[test]
+fn a_task_that_catches_the_panic_goes_on() {
+    ends_by_panics(|builder| {
+        let (tx, rx) = unbounded::<u32>();
+        let rt = builder.build().unwrap();
+        let got = rt.run(|| {
+            spawn(move || {
+                let payload = catch_unwind(AssertUnwindSafe(|| rx.recv())).unwrap_err();
+                assert!(payload.is::<myriad::Deadlock>());
+                spawn(move || tx.send(7).unwrap());
+                rx.recv().unwrap()
+            })
+            .join()
+        });
+        assert_eq!(got.unwrap(), 7);
+    });
+}
+
+/// Nothing ends the wait: the second look says so.
+#[test]
+fn a_deadlock_in_a_shield_aborts() {
+    for child in start_both(1, |builder| {
+        let (_tx, rx) = unbounded::<()>();
+        _ = builder.on_deadlock(OnDeadlock::Panic).build().unwrap().run(|| shield(|| rx.recv()));
+    }) {
+        let output = ended(child);
+        let text = stderr(&output);
+        assert!(text.contains("none can be ended where it waits"), "{}: {text}", output.status);
+    }
+}
+
+/// Only what said so is ended.
+#[test]
+fn a_runtime_that_did_not_ask_keeps_its_tasks() {
+    ends_by_panics(|builder| {
+        let (_tx, rx) = unbounded::<()>();
+        let other = Builder::new().workers(1).on_deadlock(OnDeadlock::Ignore).build().unwrap();
+        let kept = other.spawn(move || rx.recv());
+        let (_tx, rx) = unbounded::<()>();
+        assert!(builder.build().unwrap().spawn(move || rx.recv()).join().unwrap_err().is_deadlock());
+        assert!(!kept.is_finished());
+    });
+}
+
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        self.0();
     }
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use collect::dump;
-pub(super) use text::{count, describe};
+pub(super) use text::{count, describe, doing};
 pub use why::WhyWaiting;
 
 /// What the tasks, workers and waiting threads of a process do. Example: [`dump()`](dump).
@@ -160,7 +160,7 @@ impl TaskState {
         self.pool.into()
     }
 
-    fn joins(&self) -> Option<usize> {
+    pub(super) fn joins(&self) -> Option<usize> {
         (self.reason == Some(WaitReason::Join)).then_some(self.object)
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn describe(task: &TaskState) -> String {
 }
 
 /// What one task does.
-pub(super) fn doing(task: &TaskState) -> String {
+pub(crate) fn doing(task: &TaskState) -> String {
     match (task.activity, task.reason) {
         (Activity::Waits, Some(reason)) => match task.socket() {
             Some(socket) => format!("{reason}: {socket}"),

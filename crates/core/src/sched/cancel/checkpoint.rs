@@ -449,7 +449,7 @@ fn begin() -> Payload {
     if std::thread::panicking() {
         warn_of_second_panic();
     }
-    Box::new(Cancelled::new())
+    super::deadlock_of_current().unwrap_or_else(|| Box::new(Cancelled::new()))
 }
 
 /// A wait in a destructor that runs because of a panic is ended, by a limit that the destructor

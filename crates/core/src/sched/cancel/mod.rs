@@ -2,17 +2,20 @@
 //! [`crate::cancel`].
 pub(crate) mod cancel_scope;
 pub(crate) mod checkpoint;
+pub(crate) mod deadlocked;
 pub(crate) mod request;
 mod scan;
 #[allow(unreachable_pub)] // as `sched`
 pub(crate) mod scoped_tasks;
 pub(crate) mod thread;
 
-use crate::record::header::{Header, TaskFlags};
+use crate::record::header::{Header, Kind, TaskFlags};
+use crate::sched::pool::Pool;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code;
 use crate::sched::worker;
 use cancel_scope::{CancelScope, Key, Unwinding};
+use deadlocked::DoomedTask;
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -124,6 +127,49 @@ impl fmt::Display for Cancelled {
 
 impl std::error::Error for Cancelled {}
 
+/// The panic of the running task, if a deadlock ends it, and no smaller part of it is cancelled.
+#[cold]
+fn deadlock_of_current() -> Option<Payload> {
+    if !deadlocked::ever() {
+        return None;
+    }
+    let w = worker::current()?;
+    let task = w.task()?;
+    let is_whole = cancel_scope::cancelled(Key::of(&task)) == Some(cancel_scope::Extent::Task);
+    is_whole.then(|| deadlock_of(&task)).flatten()
+}
+
+/// The panic of this task, which runs here, if a deadlock ends it: the mark goes with it.
+#[cold]
+pub(crate) fn deadlock_of(task: &Header) -> Option<Payload> {
+    if !deadlocked::ever() {
+        return None;
+    }
+    let payload = doomed(task).and_then(deadlocked::take)?;
+    // Relaxed: of the task that runs here.
+    task.flags().fetch_and(!TaskFlags::CANCELLED, Relaxed);
+    Some(payload)
+}
+
+/// Does who joins this task, and is marked by a deadlock, wait no longer?
+#[cold]
+pub(crate) fn is_left_in_deadlock(task: &Header) -> bool {
+    deadlocked::ever() && doomed(task).is_some_and(deadlocked::is_left)
+}
+
+/// As whom a deadlock knows this task; `None`: not at all.
+fn doomed(task: &Header) -> Option<DoomedTask> {
+    if task.kind().has(Kind::ON_STACK) {
+        return Some(DoomedTask::Frame(std::ptr::from_ref(task).addr()));
+    }
+    if !task.has_flags(TaskFlags::NUMBERED) {
+        return None;
+    }
+    // SAFETY: the number of its pool stands in the record of a task.
+    let id = unsafe { Pool::of(task.runtime()) }.number_of(task)?;
+    Some(DoomedTask::Heap(id.as_u64()))
+}
+
 /// What a task that never began leaves.
 #[cold]
 pub fn cancellation() -> Payload {
@@ -171,6 +217,13 @@ pub fn end_cancellation(payload: &mut Payload) {
 
 /// An unwinding goes on here: the contrary of [`end_cancellation`].
 pub(crate) fn resume_cancellation(payload: &mut Payload) {
+    // What a deadlock has ended, by way of a part of it, says so.
+    if is_cancellation(payload)
+        && let Some(panic) = deadlock_of_current()
+    {
+        end_cancellation(payload);
+        *payload = panic;
+    }
     if payload.is::<Dropped>() {
         *payload = cancellation();
     }

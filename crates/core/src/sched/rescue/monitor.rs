@@ -215,7 +215,9 @@ fn sleep(generation: usize) {
     let mut told = false;
     while still() {
         told = told || quiet::look(still, calls::idle_threads);
-        if still() {
+        if still() && quiet::again() {
+            told = false;
+        } else if still() {
             park();
         }
     }

@@ -20,7 +20,7 @@ use myriad_base::sys::hooks::Hooks;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_base::sys::thread::waits;
 // Std's: hints.
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -44,6 +44,10 @@ static PERHAPS: Hooks<fn(), 1> = Hooks::new();
 /// The monitor would look again, if a thread falls asleep.
 static WANTED: AtomicBool = AtomicBool::new(false);
 static MONITOR: Mutex<Option<Thread>> = Mutex::new(None);
+/// So many more looks are taken, although nobody has woken up since the last deadlock.
+static AGAIN: AtomicU8 = AtomicU8::new(0);
+/// As many are enough for a thread to come to its end.
+const LOOKS: u8 = 20;
 /// How long the last look took, in nanoseconds.
 static TOOK: AtomicU64 = AtomicU64::new(0);
 
@@ -81,6 +85,20 @@ fn look_again() {
     }
 }
 
+/// What was done about a deadlock may have been in vain: if no worker wakes up, somebody is told
+/// again.
+pub(crate) fn look_whether_it_ends() {
+    AGAIN.store(LOOKS, Relaxed);
+    if let Some(monitor) = &*MONITOR.lock() {
+        monitor.unpark();
+    }
+}
+
+/// Is there to be one more look?
+pub(super) fn again() -> bool {
+    AGAIN.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
+}
+
 /// The calling monitor has seen all workers asleep, and would sleep as long as `still`. `timed`
 /// threads wait for a time and have nothing to do then. True: there is a deadlock, and somebody was
 /// told.
@@ -98,8 +116,9 @@ pub(super) fn look(still: impl Fn() -> bool, timed: impl Fn() -> usize) -> bool 
     TOOK.store((clock::system_now() - began).as_nanos() as u64, Relaxed);
     if is_deadlock {
         WANTED.store(false, Relaxed);
+        AGAIN.store(0, Relaxed);
         told();
-    } else {
+    } else if AGAIN.load(Relaxed) == 0 {
         look_on(&still, timed);
     }
     is_deadlock
