@@ -53,6 +53,11 @@ pub mod reactor {
     }
 }
 
+/// Where what tasks wait for was made, for dumps.
+pub mod made {
+    pub use crate::queue::made::{CountEnds, forget, is_on, note};
+}
+
 /// What is done with panics.
 pub mod unwind {
     pub use crate::sched::cancel::{cancellation, end_cancellation, is_cancellation};

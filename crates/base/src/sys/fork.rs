@@ -58,6 +58,8 @@ pub enum Rank {
     Sets,
     /// What reactors know of sockets.
     Sockets,
+    /// Where channels were made.
+    Made,
     /// Foreign threads that sleep.
     Sleepers,
     /// This crate's own.

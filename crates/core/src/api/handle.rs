@@ -362,10 +362,10 @@ fn wait_and_take<T>(w: Option<Role>, task: HeldTask<T>) -> Result<T, JoinError> 
         }
     }
     match wait_unwatched::<true>(w, task.awaited()) {
-        Ok(w) => match task.finished() {
-            Ok(finished) => take_result(w.as_deref(), finished).map_err(passed_on),
-            Err(task) => Err(left_in_deadlock(task)),
-        },
+        Ok(w) => {
+            let finished = task.finished().unwrap_or_else(|task| left_in_deadlock(task));
+            take_result(w.as_deref(), finished).map_err(passed_on)
+        }
         Err(no_stack) => {
             drop(JoinHandle::new(task));
             Err(JoinError::no_stack(location, no_stack.to_string()))
@@ -376,14 +376,12 @@ fn wait_and_take<T>(w: Option<Role>, task: HeldTask<T>) -> Result<T, JoinError> 
 /// A deadlock has ended the wait, and not the task: see `cancel::deadlocked`.
 #[cold]
 #[inline(never)]
-fn left_in_deadlock<T>(task: HeldTask<T>) -> JoinError {
+fn left_in_deadlock<T, R>(task: HeldTask<T>) -> R {
     if !deadlocked::ever() {
         thread::abort_with(TOO_EARLY);
     }
-    let location = task.task_ref().location();
-    drop(JoinHandle::new(task));
-    checkpoint::check_anywhere();
-    JoinError::no_stack(location, "it is in a deadlock with the caller".into())
+    let_go(task.untyped());
+    checkpoint::unwind_cancelled()
 }
 
 const TOO_EARLY: &str = "a join was woken before its task has ended (a bug in Myriad)";

@@ -5,6 +5,8 @@
 pub(crate) mod deque;
 pub(crate) mod inbox;
 pub(crate) mod look;
+#[allow(unreachable_pub)] // the engine's interface
+pub(crate) mod made;
 pub(crate) mod parked;
 pub(crate) mod policy;
 pub(crate) mod ready;

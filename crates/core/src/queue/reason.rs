@@ -87,6 +87,11 @@ impl WaitReason {
         matches!(self, WaitReason::Input | WaitReason::Output)
     }
 
+    /// Is it for a channel, or what is like one?
+    pub(crate) fn is_of_channel(self) -> bool {
+        matches!(self, WaitReason::Recv | WaitReason::Send | WaitReason::News)
+    }
+
     /// How far behind its node a wait for this has the address of what is waited for. Those who
     /// wait keep to that: a task, a scope behind the node; a channel or a lock behind the
     /// `sched::wait::Wait` that begins with the node.

@@ -5,6 +5,7 @@ mod check;
 use super::deadlock::{self, OnDeadlock};
 use super::dump::signal;
 use super::{Runtime, global, pools};
+use crate::queue::made;
 use crate::queue::policy::Policy;
 use crate::queue::policy::scheduler::{MakeScheduler, PoolInfo, Scheduler};
 use crate::record::current::CurrentTask;
@@ -538,7 +539,9 @@ impl Builder {
         let configs = self.check_pools(self.check()?)?;
         if self.dump_on_signal {
             signal::install()?;
+            made::switch_on();
         } else if signal::is_asked_for() {
+            made::switch_on();
             // (Where that cannot be, the program goes on without it.)
             _ = signal::install();
         }

@@ -16,7 +16,7 @@
 
 mod ends;
 
-use super::dump::{Activity, Dump, TaskState, WhyWaiting, count, describe, dump};
+use super::dump::{Activity, Dump, TaskState, WhyWaiting, count, describe, doing, dump};
 use crate::queue::reason::WaitReason;
 use crate::sched::hints;
 use crate::sched::pool::Handle;
@@ -126,7 +126,7 @@ impl fmt::Display for Deadlock {
             }
             match chain.is_cycle() {
                 true => writeln!(f, "  {} waits for one of these", describe(&before[last]))?,
-                false => writeln!(f, "  {}", before[last])?,
+                false => writeln!(f, "  {}\n    {}", describe(&before[last]), doing(&before[last]))?,
             }
         }
         write!(f, "{}", self.dump)

@@ -42,6 +42,59 @@ fn start(rt: &Runtime, name: &str, f: impl FnOnce() + Send + 'static) -> myriad:
     task::Builder::new().name(name).on(rt.handle()).spawn(f)
 }
 
+/// A channel is told by the place where it was made, and by the ends that could end the wait.
+#[cfg(debug_assertions)]
+#[test]
+fn a_channel_says_where_it_was_made() {
+    each_owned(|mode, rt| {
+        let (tx, rx) = unbounded::<()>();
+        let made = (file!(), line!() - 1);
+        let (full, keeps_full) = bounded(1);
+        full.send(()).unwrap();
+        let (set, mut promise) = myriad::channel::promise::<()>();
+        let others = [tx.clone(), tx.clone()];
+        let name = |what: &str| format!("made-{mode}-{}-{what}", rt.workers());
+        let tasks = [
+            start(&rt, &name("recv"), {
+                let rx = rx.clone();
+                move || _ = rx.recv()
+            }),
+            start(&rt, &name("send"), move || _ = full.send(())),
+            start(&rt, &name("news"), move || _ = promise.recv()),
+            task::Builder::new().name(name("future")).on(rt.handle()).spawn_async({
+                let rx = rx.clone();
+                async move { _ = rx.recv_async().await }
+            }),
+        ];
+        let expected = [WaitReason::Recv, WaitReason::Send, WaitReason::News, WaitReason::Recv];
+        let of = ["recv", "send", "news", "future"].map(name);
+        let dump = dump_when(|dump| of.iter().zip(expected).all(|(name, reason)| waits(dump, name, reason)));
+        let [recv, send, news, future] = of.each_ref().map(|name| named(&dump, name).unwrap());
+        for task in [recv, future] {
+            let at = task.made_at().unwrap();
+            assert_eq!((at.file(), at.line(), task.other_ends()), (made.0, made.1, Some(3)));
+        }
+        assert_eq!((send.other_ends(), news.other_ends()), (Some(1), None));
+        assert_eq!(send.made_at().unwrap().line(), made.1 + 2);
+        assert_eq!(news.made_at().unwrap().line(), made.1 + 4);
+        let at = |line: u32| format!("/dumps.rs:{line}:");
+        for (task, says) in [
+            (recv, ["waits for a message of the channel made at ", &at(made.1), " (3 senders)"]),
+            (send, ["waits for room in the channel made at ", &at(made.1 + 2), " (1 receiver)"]),
+            (news, ["waits for news of a promise, watch or broadcast, made at ", &at(made.1 + 4), ""]),
+        ] {
+            let why = dump.why(task).to_string();
+            says.iter().for_each(|part| assert!(why.contains(part), "{why}"));
+        }
+        let mut json = String::new();
+        dump.write_json(&mut json).unwrap();
+        assert!(json.contains(&format!("{}\"", recv.made_at().unwrap())) && json.contains("\"other_ends\": 3"));
+        // Whose channel has gone is not there any more: another one has its address.
+        drop((tx, others, keeps_full, set));
+        tasks.into_iter().for_each(|task| _ = task.join());
+    });
+}
+
 #[test]
 fn a_task_says_what_it_waits_for_and_which() {
     each_owned(|mode, rt| {
@@ -194,7 +247,7 @@ fn a_future_says_what_it_waits_for_and_which() {
         assert!(channel.is_some() && of("recv").object() == channel && of("recv with a limit").object() == channel);
         assert!(of("send").object() != channel && of("lock").object().is_some() && of("sleep").object().is_none());
         assert_eq!(dump.joined_by(of("join")).unwrap().name(), Some(&*name("pending")));
-        assert!(of("recv").to_string().ends_with("waits for a message"), "{}", of("recv"));
+        assert!(of("recv").to_string().contains(" waits for a message"), "{}", of("recv"));
         // A wait that goes on is the same one in the next dump; one that is new begins anew.
         let before = of("send").waits_since();
         std::thread::sleep(Duration::from_millis(50));
@@ -308,7 +361,9 @@ fn alike_tasks_are_one_entry() {
     let text = dump.to_string();
     assert!(text.lines().count() <= 40, "{text}");
     let at = text.find("10,000 tasks spawned at").unwrap_or_else(|| panic!("{text}"));
-    assert!(text[at..].lines().take(2).any(|line| line.contains("wait for a message, all of one channel")), "{text}");
+    let says =
+        if cfg!(debug_assertions) { "all of the channel made at " } else { "wait for a message, all of one channel" };
+    assert!(text[at..].lines().take(3).any(|line| line.contains(says)), "{text}");
     drop(tx);
 }
 

@@ -41,7 +41,7 @@ use std::time::Duration;
 pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T>) {
     assert!(capacity > 0, "a broadcast needs room for a message: give it a capacity of 1 or more");
     // All of its memory now: it may not grow under the lock.
-    let observable = Arc::new(Observable::new(Log { messages: VecDeque::with_capacity(capacity), first: 0, capacity }));
+    let observable = Observable::new(Log { messages: VecDeque::with_capacity(capacity), first: 0, capacity });
     let closer = Arc::new(Closer(observable.clone()));
     (BroadcastSender { closer }, BroadcastReceiver { observable, cursor: LogCursor { next: 0, of: PhantomData } })
 }

@@ -11,6 +11,8 @@ use super::ring::Messages;
 use super::{Receiver, Sender};
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::mutant::ord;
+use myriad_core::engine::made;
+use std::panic::Location;
 use std::ptr::NonNull;
 
 /// One end's share of a channel.
@@ -40,9 +42,14 @@ fn too_many() -> ! {
     myriad_base::sys::thread::abort_with("a channel has more than a thousand million ends")
 }
 
+#[track_caller]
 pub(super) fn new<T>(limit: usize, when_full: WhenFull) -> (Sender<T>, Receiver<T>) {
     // A box, not an Arc: the two counts know when it is free.
     let chan = NonNull::from(Box::leak(Box::new(Chan::new(limit, when_full))));
+    if made::is_on() {
+        // SAFETY: `release` has it forgotten before it frees the channel.
+        unsafe { made::note(chan.as_ptr().cast(), Location::caller(), Some(count_ends::<T>)) };
+    }
     (Sender::new(Share(chan)), Receiver::new(Share(chan)))
 }
 
@@ -116,6 +123,16 @@ impl<T> Share<T> {
     }
 }
 
+/// For dumps.
+///
+/// # Safety
+/// The address is that of a channel of `T`, which is there.
+unsafe fn count_ends<T>(chan: *const ()) -> (usize, usize) {
+    // SAFETY: the channel is there (this function's contract); counts are atomic.
+    let chan = unsafe { &*chan.cast::<Chan<T>>() };
+    (chan.ends(Side::Send), chan.ends(Side::Receive))
+}
+
 /// A holder goes. The last one frees the channel; what was left in it is for the caller to drop.
 ///
 /// # Safety
@@ -126,6 +143,9 @@ unsafe fn release<T>(chan: NonNull<Chan<T>>) -> Option<Messages<T>> {
     let holders = unsafe { chan.as_ref().holders() };
     // AcqRel: what the others did comes before the last one's free.
     if holders.load(ord(Acquire, "left-load")) == 1 || holders.fetch_sub(1, ord(AcqRel, "left-swap")) == 1 {
+        if made::is_on() {
+            made::forget(chan.as_ptr().cast());
+        }
         // SAFETY: this was the last holder: the channel is ours alone, in the box that `new` has
         // leaked.
         return Some(unsafe { Box::from_raw(chan.as_ptr()) }.take_rest());

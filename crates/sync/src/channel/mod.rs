@@ -100,6 +100,7 @@ pub use weak::{WeakReceiver, WeakSender};
 #[doc(alias = "channel")]
 #[doc(alias = "sync_channel")]
 #[must_use]
+#[track_caller]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends::new(capacity, WhenFull::Wait)
 }
@@ -118,6 +119,7 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 #[doc(alias = "unbounded_channel")]
 #[doc(alias = "channel")]
 #[must_use]
+#[track_caller]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     ends::new(usize::MAX, WhenFull::Wait)
 }
@@ -137,6 +139,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 #[doc(alias = "zero_capacity")]
 #[doc(alias = "sync_channel")]
 #[must_use]
+#[track_caller]
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
     ends::new(0, WhenFull::Wait)
 }

@@ -17,10 +17,12 @@ use crate::lock::op::{self, Op, RETRY, Waiting};
 use crate::select::{Arm, Link};
 use crate::wake_list::WakeList;
 use myriad_base::sys::mutant::on;
+use myriad_core::engine::made;
 use myriad_core::engine::wait::{Caller, InHand, MultiWait, WaitReason, Waiter};
 use myriad_core::time::Instant;
 use std::fmt;
 use std::marker::PhantomPinned;
+use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -71,13 +73,22 @@ impl<S: Content> Drop for Observable<S> {
     fn drop(&mut self) {
         // SAFETY: the content goes, and is not used afterwards.
         self.state.with_own(|state| unsafe { state.content.drop_values() });
+        if made::is_on() {
+            made::forget(std::ptr::from_ref(self).cast());
+        }
     }
 }
 
 impl<S: Content> Observable<S> {
-    pub(super) fn new(content: S) -> Observable<S> {
+    #[track_caller]
+    pub(super) fn new(content: S) -> Arc<Observable<S>> {
         let state = ObservableState { content, closed: false, waiting: List::new(), waking: List::new() };
-        Observable { state: Guarded::new(state) }
+        let this = Arc::new(Observable { state: Guarded::new(state) });
+        if made::is_on() {
+            // SAFETY: nothing is called with the address.
+            unsafe { made::note(Arc::as_ptr(&this).cast(), Location::caller(), None) };
+        }
+        this
     }
 
     fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut ObservableState<S>) -> R) -> R {

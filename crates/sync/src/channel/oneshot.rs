@@ -15,6 +15,7 @@ use super::{Receiver, Sender};
 /// ```
 #[doc(alias = "Future")]
 #[must_use]
+#[track_caller]
 pub fn oneshot<T>() -> (OnceSender<T>, Receiver<T>) {
     let (tx, rx) = super::bounded(1);
     (OnceSender(tx), rx)

@@ -30,8 +30,9 @@ use std::time::Duration;
 #[doc(alias = "CompletableFuture")]
 #[doc(alias = "future")]
 #[must_use]
+#[track_caller]
 pub fn promise<T>() -> (PromiseSender<T>, PromiseReceiver<T>) {
-    let observable = Arc::new(Observable::new(None));
+    let observable = Observable::new(None);
     (
         PromiseSender { closer: Arc::new(Closer(observable.clone())) },
         PromiseReceiver { observable, cursor: PromiseCursor(PhantomData) },

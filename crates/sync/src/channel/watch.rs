@@ -28,8 +28,9 @@ use std::time::Duration;
 /// ```
 #[doc(alias = "StateFlow")]
 #[must_use]
+#[track_caller]
 pub fn watch<T>(value: T) -> (WatchSender<T>, WatchReceiver<T>) {
-    let observable = Arc::new(Observable::new(Latest { value: UserValue::new(Arc::new(value)), version: 0 }));
+    let observable = Observable::new(Latest { value: UserValue::new(Arc::new(value)), version: 0 });
     let closer = Arc::new(Closer(observable.clone()));
     (WatchSender { closer }, WatchReceiver { observable, cursor: WatchCursor { version: 0, of: PhantomData } })
 }

@@ -2,6 +2,7 @@
 
 use super::{Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, Words, WorkerState};
 use crate::queue::look::{self, Look, Lookers, WaitsFor};
+use crate::queue::made;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Header, Kind, TaskFlags};
@@ -299,7 +300,7 @@ impl<'a> Walk<'a> {
         let Who { location, name, id, is_future } = who;
         TaskState {
             location,
-            words: name.map(|name| Box::new(Words { name: Some(name), socket: None })),
+            words: name.map(|name| Box::new(Words { name: Some(name), ..Words::default() })),
             id,
             record,
             object: waits.map_or(0, |waits| waits.object),
@@ -403,8 +404,22 @@ impl<'a> Walk<'a> {
         let mut threads = Vec::new();
         sleepers::for_each(|thread, waits, timed| {
             let WaitsFor { reason, object } = waits;
-            threads.push(ThreadState { name: thread.name().map(String::from), reason, object, timed });
+            threads.push(ThreadState { name: thread.name().map(String::from), reason, object, made: None, timed });
         });
+        let of_tasks = self.tasks.iter().filter(|task| task.reason.is_some_and(WaitReason::is_of_channel));
+        let of_threads = threads.iter().filter(|thread| thread.reason.is_of_channel());
+        let objects = of_tasks.map(|task| task.object).chain(of_threads.map(|thread| thread.object));
+        let known = made::look_up(objects);
+        if !known.is_empty() {
+            for task in self.tasks.iter_mut().filter(|task| task.reason.is_some_and(WaitReason::is_of_channel)) {
+                if let Some(made) = known.get(&task.object) {
+                    task.words.get_or_insert_default().made = Some(*made);
+                }
+            }
+            for thread in threads.iter_mut().filter(|thread| thread.reason.is_of_channel()) {
+                thread.made = known.get(&thread.object).copied();
+            }
+        }
         let calls = [BLOCKING.count(), COMPUTE.count()].into_iter();
         let calls = calls
             .map(|CallCounts { name, threads, idle, queued }| CallThreads { name, threads, idle, queued })

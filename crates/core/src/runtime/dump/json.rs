@@ -147,14 +147,17 @@ impl TaskState {
         let (waits, object, joins) = (Or(self.reason.map(reason)), Or(self.object()), Or(joins));
         let (socket, ms) = (Or(self.socket().map(Quoted)), self.waits_since().as_millis());
         write!(out, ", \"waits_for\": {waits}, \"object\": {object}, \"socket\": {socket}, \"joins\": {joins}")?;
-        write!(out, ", \"waits_ms\": {ms}}}")
+        let (made, ends) = (Or(self.made_at().map(at)), Or(self.other_ends()));
+        write!(out, ", \"made_at\": {made}, \"other_ends\": {ends}, \"waits_ms\": {ms}}}")
     }
 }
 
 impl ThreadState {
     fn json<W: fmt::Write>(&self, out: &mut W) -> fmt::Result {
         let (name, waits, object) = (Or(self.name().map(Quoted)), reason(self.reason), Or(self.object()));
-        write!(out, "{{\"name\": {name}, \"waits_for\": {waits}, \"object\": {object}, \"limit\": {}}}", self.timed)
+        let (made, ends, timed) = (Or(self.made_at().map(at)), Or(self.other_ends()), self.timed);
+        write!(out, "{{\"name\": {name}, \"waits_for\": {waits}, \"object\": {object}, \"made_at\": {made}, ")?;
+        write!(out, "\"other_ends\": {ends}, \"limit\": {timed}}}")
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod signal;
 mod text;
 mod why;
 
+use crate::queue::made::Made;
 use crate::queue::reason::WaitReason;
 use crate::sched::pool::TaskId;
 use std::panic::Location;
@@ -93,6 +94,18 @@ pub struct TaskState {
 pub(super) struct Words {
     pub(super) name: Option<Arc<str>>,
     pub(super) socket: Option<String>,
+    pub(super) made: Option<Made>,
+}
+
+impl Made {
+    fn other_ends(&self, reason: WaitReason) -> Option<usize> {
+        let (send, receive) = self.ends?;
+        match reason {
+            WaitReason::Recv => Some(send),
+            WaitReason::Send => Some(receive),
+            _ => None,
+        }
+    }
 }
 
 /// What a task does, in a [`Dump`].
@@ -149,6 +162,19 @@ impl TaskState {
     pub fn socket(&self) -> Option<&str> {
         self.words.as_ref()?.socket.as_deref()
     }
+    /// Where the channel (promise, watch, broadcast) was made that it waits for.
+    ///
+    /// Known in debug builds, and where `MYRIAD_DUMP=1` or
+    /// [`Builder::dump_on_signal`](crate::Builder::dump_on_signal) asks for dumps: of what was made
+    /// since the first runtime that did. A channel costs a lock and 40 bytes then.
+    pub fn made_at(&self) -> Option<&'static Location<'static>> {
+        Some(self.made()?.location)
+    }
+    /// How many ends the channel that it waits for has on the other side: those that could send
+    /// what it waits for, or receive. Known as [`made_at`](Self::made_at) is.
+    pub fn other_ends(&self) -> Option<usize> {
+        self.made()?.other_ends(self.reason?)
+    }
     /// For how long it has been in this same wait, at least: since the first dump that has seen it
     /// there, if each dump since has. (So it is 0 in the first one; and while another task runs on
     /// top of this one, whose end it waits for.)
@@ -158,6 +184,10 @@ impl TaskState {
     /// The index of its pool in [`Dump::pools`].
     pub fn pool(&self) -> usize {
         self.pool.into()
+    }
+
+    fn made(&self) -> Option<&Made> {
+        self.words.as_ref()?.made.as_ref()
     }
 
     pub(super) fn joins(&self) -> Option<usize> {
@@ -252,6 +282,7 @@ pub struct ThreadState {
     pub(super) name: Option<String>,
     pub(super) reason: WaitReason,
     pub(super) object: usize,
+    pub(super) made: Option<Made>,
     pub(super) timed: bool,
 }
 
@@ -267,6 +298,14 @@ impl ThreadState {
     /// As [`TaskState::object`].
     pub fn object(&self) -> Option<usize> {
         (self.object != 0).then_some(self.object)
+    }
+    /// As [`TaskState::made_at`].
+    pub fn made_at(&self) -> Option<&'static Location<'static>> {
+        Some(self.made?.location)
+    }
+    /// As [`TaskState::other_ends`].
+    pub fn other_ends(&self) -> Option<usize> {
+        self.made?.other_ends(self.reason)
     }
     /// Has its wait a time limit?
     pub fn has_limit(&self) -> bool {

@@ -33,6 +33,8 @@ struct AlikeTasks<'a> {
     since: u32,
     /// What the first waits for is what all wait for.
     one_object: bool,
+    /// Where that was made is where all of it was.
+    one_place: bool,
 }
 
 impl Dump {
@@ -49,11 +51,12 @@ impl Dump {
                 line: at.line(),
                 column: at.column(),
             };
-            let new = || AlikeTasks { first: task, tasks: 0, since: 0, one_object: true };
+            let new = || AlikeTasks { first: task, tasks: 0, since: 0, one_object: true, one_place: true };
             let group = groups.entry(alike).or_insert_with(new);
             group.tasks += 1;
             group.since = group.since.max(task.since);
             group.one_object &= group.first.object == task.object;
+            group.one_place &= group.first.made_at() == task.made_at();
         }
         let mut groups: Vec<_> = groups.into_values().collect();
         // (The place last: so two dumps of one state have one order.)
@@ -125,8 +128,39 @@ pub(crate) fn describe(task: &TaskState) -> String {
     format!("{what}{name}{id} spawned at {}", place(task.location, COLUMNS / 2))
 }
 
-/// What one task does.
+/// Who could end the wait.
+fn others(reason: WaitReason, ends: Option<usize>) -> String {
+    let (one, more) = match reason {
+        WaitReason::Send => ("receiver", "receivers"),
+        _ => ("sender", "senders"),
+    };
+    ends.map(|ends| format!(" ({})", count(ends, one, more))).unwrap_or_default()
+}
+
+/// A line on where the channel was made that alike tasks, or one of them, wait for.
+fn made(reason: WaitReason, at: &Location<'_>, ends: Option<usize>, many: bool, one_object: bool) -> String {
+    let (at, others) = (place(at, 38), others(reason, ends));
+    match (reason, many, one_object) {
+        (WaitReason::News, ..) => format!("made at {at}"),
+        (_, false, _) => format!("the channel was made at {at}{others}"),
+        (_, true, true) => format!("all of the channel made at {at}{others}"),
+        (_, true, false) => format!("of channels made at {at}"),
+    }
+}
+
+/// What one task does, with the place of what it waits for.
 pub(crate) fn doing(task: &TaskState) -> String {
+    let (Some(reason), Some(at)) = (task.reason, task.made_at()) else { return does(task) };
+    let (at, others) = (place(at, 26), others(reason, task.other_ends()));
+    match reason {
+        WaitReason::Recv => format!("waits for a message of the channel made at {at}{others}"),
+        WaitReason::Send => format!("waits for room in the channel made at {at}{others}"),
+        _ => format!("{reason}, made at {at}"),
+    }
+}
+
+/// What one task does.
+fn does(task: &TaskState) -> String {
     match (task.activity, task.reason) {
         (Activity::Waits, Some(reason)) => match task.socket() {
             Some(socket) => format!("{reason}: {socket}"),
@@ -153,14 +187,16 @@ fn many_do(task: &TaskState) -> String {
 /// What a task does, with its time, for one or (true) for many.
 fn activity(dump: &Dump, group: &AlikeTasks<'_>, numbers: &HashMap<usize, usize>) -> String {
     let (task, many) = (group.first, group.tasks > 1);
-    let mut text = if many { many_do(task) } else { doing(task) };
+    let mut text = if many { many_do(task) } else { does(task) };
     if let (Some(reason), true) = (task.reason, task.object != 0) {
         let joined = dump.joined_by(task).filter(|_| group.one_object);
         let number = numbers.get(&task.object).filter(|_| group.one_object);
         _ = match (joined, number) {
             (Some(joined), _) => write!(text, ": {}", describe(joined)),
             (None, Some(number)) => write!(text, ", {} {number}", noun(reason)),
-            (None, None) if many && group.one_object => write!(text, ", all of one {}", noun(reason)),
+            (None, None) if many && group.one_object && task.made_at().is_none() => {
+                write!(text, ", all of one {}", noun(reason))
+            }
             (None, None) => Ok(()),
         };
     }
@@ -230,6 +266,10 @@ impl fmt::Display for Dump {
                     }
                 };
                 fit(&mut out, &head, &activity(self, group, &numbers))?;
+                if let (Some(reason), Some(at), true) = (group.first.reason, group.first.made_at(), group.one_place) {
+                    let made = made(reason, at, group.first.other_ends(), group.tasks > 1, group.one_object);
+                    out.line(format_args!("      {made}"))?;
+                }
             }
         }
         if left_groups > 0 {
@@ -255,6 +295,9 @@ impl Dump {
                 (None, None) => String::new(),
             };
             fit(out, &format!("thread '{name}'"), &format!("{}{on}{limit}", thread.reason))?;
+            if let Some(at) = thread.made_at() {
+                out.line(format_args!("      {}", made(thread.reason, at, thread.other_ends(), false, true)))?;
+            }
         }
         if self.threads.len() > NAMED {
             out.line(format_args!("and {} more that wait", count(self.threads.len() - NAMED, "thread", "threads")))?;
