@@ -14,6 +14,10 @@ mod impls;
 pub mod inbox;
 mod limit;
 pub mod lock;
+pub mod node_end {
+    //! The end of a node of a dataflow, which tasks wait for.
+    pub use crate::lock::event::NodeEnd;
+}
 pub mod readiness {
     //! What a reactor sets, and tasks wait for.
     pub use crate::lock::readiness::{Readiness, ReadinessWait};

@@ -471,9 +471,11 @@ pub(crate) fn wait_done(w: Option<Role>, task: Awaited<'_>) -> Result<Option<Rol
 
 /// The same, for who has looked for a waker that an earlier poll of the handle has left: nobody
 /// waits for the end of `task`, but it may have come. `LEAVES`: a deadlock may end the wait, too.
+/// (Inlined: else `worker::block` is, in each of the two, and a future that is joined pays for it.)
 ///
 /// # Errors
 /// As [`wait_done`].
+#[inline(always)]
 fn wait_unwatched<const LEAVES: bool>(w: Option<Role>, task: Awaited<'_>) -> Result<Option<Role>, NoStack> {
     if let Some(w) = &w {
         w.ensure_stack()?;

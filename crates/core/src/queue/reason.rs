@@ -56,14 +56,16 @@ pub enum WaitReason {
     Input,
     /// Room for output; or the end of a connect.
     Output,
+    /// The end of a node of a dataflow (`flow::spawn`).
+    Node,
 }
 
 /// All of them, by their numbers.
-const ALL: [WaitReason; 23] = {
+const ALL: [WaitReason; 24] = {
     use WaitReason::*;
     [
         Other, Yield, Join, Scope, Future, Sleep, Blocking, Gang, Recv, Send, Select, News, Lock, ReadLock, WriteLock,
-        Permits, Condition, Event, Barrier, Countdown, Once, Input, Output,
+        Permits, Condition, Event, Barrier, Countdown, Once, Input, Output, Node,
     ]
 };
 
@@ -87,9 +89,9 @@ impl WaitReason {
         matches!(self, WaitReason::Input | WaitReason::Output)
     }
 
-    /// Is it for a channel, or what is like one?
-    pub(crate) fn is_of_channel(self) -> bool {
-        matches!(self, WaitReason::Recv | WaitReason::Send | WaitReason::News)
+    /// May it be known where that was made?
+    pub(crate) fn has_place(self) -> bool {
+        matches!(self, WaitReason::Recv | WaitReason::Send | WaitReason::News | WaitReason::Node)
     }
 
     /// How far behind its node a wait for this has the address of what is waited for. Those who
@@ -112,7 +114,8 @@ impl WaitReason {
             | WaitReason::Countdown
             | WaitReason::Once
             | WaitReason::Input
-            | WaitReason::Output => Some(BEHIND_WAIT),
+            | WaitReason::Output
+            | WaitReason::Node => Some(BEHIND_WAIT),
             WaitReason::Other
             | WaitReason::Yield
             | WaitReason::Future
@@ -150,6 +153,7 @@ impl fmt::Display for WaitReason {
             WaitReason::Once => "waits for an initialisation",
             WaitReason::Input => "waits for input",
             WaitReason::Output => "waits for room for output",
+            WaitReason::Node => "waits for a node of a dataflow",
         })
     }
 }

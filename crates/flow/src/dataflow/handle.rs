@@ -63,7 +63,7 @@ impl<T: Send + 'static> Handle<T> {
     where
         T: Sync,
     {
-        self.0.output().wait();
+        self.0.output().wait(|| self.0.name().place);
         self.ended()
     }
 
@@ -75,7 +75,7 @@ impl<T: Send + 'static> Handle<T> {
     where
         T: Sync,
     {
-        self.0.output().wait_async().await;
+        self.0.output().wait_async(|| self.0.name().place).await;
         self.ended()
     }
 
@@ -96,7 +96,7 @@ impl<T: Send + 'static> Handle<T> {
     /// As [`get`](Self::get).
     #[track_caller]
     pub fn join(mut self) -> Result<T, NodeError> {
-        self.0.output().wait();
+        self.0.output().wait(|| self.0.name().place);
         if let Some(outcome) = self.at_once() {
             return outcome;
         }
@@ -113,7 +113,7 @@ impl<T: Send + 'static> Handle<T> {
     /// # Errors
     /// As [`get`](Self::get).
     pub async fn join_async(mut self) -> Result<T, NodeError> {
-        self.0.output().wait_async().await;
+        self.0.output().wait_async(|| self.0.name().place).await;
         if let Some(outcome) = self.at_once() {
             return outcome;
         }

@@ -8,7 +8,8 @@ use crate::protocol::{Claim, Edge, Ending, OnceBox, Waiting};
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::running::call_nested;
 use myriad_core::engine::unwind;
-use myriad_sync::lock::Event;
+use myriad_sync::node_end::NodeEnd;
+use std::panic::Location;
 use std::sync::Arc;
 
 pub(super) type Outcome<T> = Result<T, NodeError>;
@@ -24,14 +25,14 @@ pub(super) struct Output<T: 'static> {
 
 struct Late<T> {
     /// For callers who block until it has ended.
-    has_ended: Event,
+    has_ended: NodeEnd,
     /// Set by who had the handle, before that reference went.
     taker: Mutex<Option<Arc<dyn Taker<T>>>>,
 }
 
 impl<T> Late<T> {
     fn new() -> Self {
-        Late { has_ended: Event::new(), taker: Mutex::new(None) }
+        Late { has_ended: NodeEnd::default(), taker: Mutex::new(None) }
     }
 }
 
@@ -105,23 +106,23 @@ impl<T: Send + 'static> Output<T> {
         self.ending.outcome()
     }
 
-    /// Blocks until it has ended.
+    /// Blocks until it has ended. `place`: where the node was spawned, for dumps.
     #[track_caller]
-    pub(super) fn wait(&self) {
+    pub(super) fn wait(&self, place: impl FnOnce() -> &'static Location<'static>) {
         if let Some(event) = self.event() {
-            event.wait();
+            event.wait(place);
         }
     }
 
     /// As `wait`, as a future.
-    pub(super) async fn wait_async(&self) {
+    pub(super) async fn wait_async(&self, place: impl FnOnce() -> &'static Location<'static>) {
         if let Some(event) = self.event() {
-            event.wait_async().await;
+            event.wait_async(place).await;
         }
     }
 
     /// What is set when it ends; `None`: it has ended.
-    fn event(&self) -> Option<&Event> {
+    fn event(&self) -> Option<&NodeEnd> {
         if self.has_ended() {
             return None;
         }

@@ -6,7 +6,7 @@ use myriad::channel::rendezvous;
 use myriad::flow::graph::Cause;
 use myriad::flow::{self, Bulk, Handle};
 use myriad::sync::Event;
-use myriad::time;
+use myriad::{WaitReason, time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -257,5 +257,36 @@ fn a_future_gives_up() {
         }
         bulk.submit();
         assert_eq!(node.join().unwrap(), 1);
+    });
+}
+
+/// Who waits for a node says so in a dump, as a closure and as a future.
+#[test]
+fn a_dump_says_that_a_task_waits_for_a_node() {
+    each_runtime(|| {
+        let (go, has_gone) = rendezvous::<()>();
+        let [one, two] = [has_gone.clone(), has_gone].map(|has_gone| {
+            // A node of each.
+            flow::spawn(move || has_gone.recv().is_ok(), ())
+        });
+        let place = (file!(), line!() - 2);
+        let tasks = [
+            myriad::spawn(move || *one.get().unwrap()),
+            myriad::spawn_async(async move { two.join_async().await.unwrap() }),
+        ];
+        for task in &tasks {
+            let is_there = |why: &myriad::dump::WhyWaiting| why.chain()[0].waits_for() == Some(WaitReason::Node);
+            crate::common::wait_until(|| task.why_waiting().is_some_and(|why| is_there(&why)));
+            let why = task.why_waiting().unwrap();
+            let at = why.chain()[0].made_at().map(|at| (at.file(), at.line()));
+            assert_eq!(at, cfg!(debug_assertions).then_some(place));
+            let says =
+                if cfg!(debug_assertions) { "node of a dataflow spawned at …" } else { "a node of a dataflow" };
+            assert!(why.to_string().contains(says), "{why}");
+        }
+        (0..2).for_each(|_| go.send(()).unwrap());
+        for task in tasks {
+            assert!(task.join().unwrap());
+        }
     });
 }

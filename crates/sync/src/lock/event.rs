@@ -1,4 +1,4 @@
-//! A flag that can be waited for.
+//! A flag that can be waited for; and the end of a node, which is one.
 
 use super::awaited::{Attempt, Awaited, InQueue, Queued};
 use super::error::TimeoutError;
@@ -6,9 +6,11 @@ use super::op::{self, Waiting};
 use crate::entry::DONE;
 use crate::impls::impls;
 use myriad_base::sys::const_fn;
+use myriad_core::engine::made;
 use myriad_core::engine::wait::{Caller, WaitReason};
 use myriad_core::time::{self, Instant};
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -96,7 +98,7 @@ impl Event {
     #[track_caller]
     pub fn wait(&self) {
         Caller::get().spend();
-        op::wait(&mut self.waits(), None);
+        op::wait(&mut self.waits::<false>(), None);
     }
 
     /// As [`wait`](Self::wait), without waiting. True: it was set (and is taken back, if the event
@@ -119,7 +121,7 @@ impl Event {
     /// The time has passed.
     pub fn wait_deadline(&self, deadline: Instant) -> Result<(), TimeoutError> {
         Caller::get().spend();
-        if op::wait(&mut self.waits(), Some(deadline)) { Ok(()) } else { Err(TimeoutError) }
+        if op::wait(&mut self.waits::<false>(), Some(deadline)) { Ok(()) } else { Err(TimeoutError) }
     }
 
     /// A future that is ready when the flag is set.
@@ -128,7 +130,7 @@ impl Event {
     /// Dropped before it is ready, it has changed nothing: was it let go by an event with automatic
     /// reset, another is.
     pub fn wait_async(&self) -> EventFuture<'_> {
-        EventFuture(Waiting::new(self.waits()))
+        EventFuture(Waiting::new(self.waits::<false>()))
     }
 
     /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
@@ -150,14 +152,60 @@ impl Event {
     /// # Cancellation
     /// As [`wait_timeout_async`](Self::wait_timeout_async).
     pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
-        let waiting = Waiting::new(self.waits());
+        let waiting = Waiting::new(self.waits::<false>());
         async move { waiting.until(deadline).await.then_some(()).ok_or(TimeoutError) }
     }
 }
 
 impl Event {
-    fn waits(&self) -> InQueue<'_, Set> {
+    fn waits<const NODE: bool>(&self) -> InQueue<'_, Set<NODE>> {
         InQueue::new(&self.inner, Set)
+    }
+}
+
+/// The end of a node of a dataflow: an event, whose waiters have a reason of their own.
+#[derive(Debug, Default)]
+pub struct NodeEnd(Event);
+
+impl NodeEnd {
+    /// The node has ended.
+    pub fn set(&self) {
+        self.0.set();
+    }
+
+    /// Waits for the end of the node, which was spawned at `place`.
+    #[track_caller]
+    pub fn wait(&self, place: impl FnOnce() -> &'static Location<'static>) {
+        self.note(place);
+        Caller::get().spend();
+        op::wait(&mut self.0.waits::<true>(), None);
+    }
+
+    /// As [`wait`](Self::wait), as a future.
+    pub async fn wait_async(&self, place: impl FnOnce() -> &'static Location<'static>) {
+        self.note(place);
+        Waiting::new(self.0.waits::<true>()).await;
+    }
+
+    /// For dumps.
+    fn note(&self, place: impl FnOnce() -> &'static Location<'static>) {
+        if made::is_on() {
+            // SAFETY: nothing is called with the address.
+            unsafe { made::note(self.address(), place(), None) };
+        }
+    }
+
+    /// As dumps see it.
+    fn address(&self) -> *const () {
+        std::ptr::from_ref(&self.0.inner).cast()
+    }
+}
+
+impl Drop for NodeEnd {
+    fn drop(&mut self) {
+        if made::is_on() {
+            made::forget(self.address());
+        }
     }
 }
 
@@ -189,11 +237,11 @@ impl EventState {
     }
 }
 
-struct Set;
+struct Set<const NODE: bool>;
 
-impl Attempt for Set {
+impl<const NODE: bool> Attempt for Set<NODE> {
     type State = EventState;
-    const REASON: WaitReason = WaitReason::Event;
+    const REASON: WaitReason = if NODE { WaitReason::Node } else { WaitReason::Event };
 
     fn attempt(&mut self, state: &mut Queued<EventState>) -> bool {
         state.pass()
@@ -209,7 +257,7 @@ impl Attempt for Set {
 
 /// What [`Event::wait_async`] returns.
 #[must_use = "futures do nothing unless awaited"]
-pub struct EventFuture<'a>(Waiting<InQueue<'a, Set>>);
+pub struct EventFuture<'a>(Waiting<InQueue<'a, Set<false>>>);
 
 impl Future for EventFuture<'_> {
     type Output = ();

@@ -41,7 +41,7 @@ mod condition;
 mod condvar;
 mod countdown;
 mod error;
-mod event;
+pub(crate) mod event;
 mod latch;
 mod lazy;
 mod mapped;
@@ -65,6 +65,7 @@ pub use condition::{Condition, First, NotifiedFuture, NotifiedWithFuture};
 pub use condvar::{ConditionFuture, Condvar, WaitTimeoutResult};
 pub use countdown::ZeroFuture;
 pub use error::{LockTimeoutError, TimeoutError};
+
 pub use event::{Event, EventFuture};
 pub use latch::Latch;
 pub use lazy::LazyLock;

@@ -406,17 +406,17 @@ impl<'a> Walk<'a> {
             let WaitsFor { reason, object } = waits;
             threads.push(ThreadState { name: thread.name().map(String::from), reason, object, made: None, timed });
         });
-        let of_tasks = self.tasks.iter().filter(|task| task.reason.is_some_and(WaitReason::is_of_channel));
-        let of_threads = threads.iter().filter(|thread| thread.reason.is_of_channel());
+        let of_tasks = self.tasks.iter().filter(|task| task.reason.is_some_and(WaitReason::has_place));
+        let of_threads = threads.iter().filter(|thread| thread.reason.has_place());
         let objects = of_tasks.map(|task| task.object).chain(of_threads.map(|thread| thread.object));
         let known = made::look_up(objects);
         if !known.is_empty() {
-            for task in self.tasks.iter_mut().filter(|task| task.reason.is_some_and(WaitReason::is_of_channel)) {
+            for task in self.tasks.iter_mut().filter(|task| task.reason.is_some_and(WaitReason::has_place)) {
                 if let Some(made) = known.get(&task.object) {
                     task.words.get_or_insert_default().made = Some(*made);
                 }
             }
-            for thread in threads.iter_mut().filter(|thread| thread.reason.is_of_channel()) {
+            for thread in threads.iter_mut().filter(|thread| thread.reason.has_place()) {
                 thread.made = known.get(&thread.object).copied();
             }
         }

@@ -162,7 +162,8 @@ impl TaskState {
     pub fn socket(&self) -> Option<&str> {
         self.words.as_ref()?.socket.as_deref()
     }
-    /// Where the channel (promise, watch, broadcast) was made that it waits for.
+    /// Where the channel (promise, watch, broadcast) was made that it waits for; where the node of a
+    /// dataflow was spawned.
     ///
     /// Known in debug builds, and where `MYRIAD_DUMP=1` or
     /// [`Builder::dump_on_signal`](crate::Builder::dump_on_signal) asks for dumps: of what was made

@@ -92,6 +92,7 @@ fn noun(reason: WaitReason) -> &'static str {
         WaitReason::Input | WaitReason::Output => "socket",
         WaitReason::Join => "task",
         WaitReason::Scope => "scope",
+        WaitReason::Node => "node",
         _ => "object",
     }
 }
@@ -142,6 +143,7 @@ fn made(reason: WaitReason, at: &Location<'_>, ends: Option<usize>, many: bool, 
     let (at, others) = (place(at, 38), others(reason, ends));
     match (reason, many, one_object) {
         (WaitReason::News, ..) => format!("made at {at}"),
+        (WaitReason::Node, ..) => format!("spawned at {at}"),
         (_, false, _) => format!("the channel was made at {at}{others}"),
         (_, true, true) => format!("all of the channel made at {at}{others}"),
         (_, true, false) => format!("of channels made at {at}"),
@@ -155,6 +157,7 @@ pub(crate) fn doing(task: &TaskState) -> String {
     match reason {
         WaitReason::Recv => format!("waits for a message of the channel made at {at}{others}"),
         WaitReason::Send => format!("waits for room in the channel made at {at}{others}"),
+        WaitReason::Node => format!("waits for the node of a dataflow spawned at {at}"),
         _ => format!("{reason}, made at {at}"),
     }
 }
