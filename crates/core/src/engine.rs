@@ -12,6 +12,7 @@ use myriad_base::sys::hooks::Hooks;
 pub mod wait {
     pub use crate::sched::wait::{
         BEHIND_WAIT, Caller, CancelFn, InHand, MultiWait, PairClaim, Parked, PollWait, Wait, WaitReason, Waiter,
+        note_timed_out,
     };
 }
 

@@ -55,8 +55,8 @@ pub mod dump {
 /// Time: the timers of a worker, and sleeping.
 pub mod time {
     pub use crate::api::time::{
-        Elapsed, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until, sleep_until_async,
-        timeout, timeout_async,
+        Elapsed, Sleep, TimedOut, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
+        sleep_until_async, timeout, timeout_async, why_timed_out,
     };
     pub use myriad_base::sys::clock::Instant;
 }

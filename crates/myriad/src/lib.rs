@@ -209,8 +209,8 @@ pub mod scheduler {
 /// ```
 pub mod time {
     pub use myriad_core::time::{
-        Elapsed, Instant, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
-        sleep_until_async, timeout, timeout_async,
+        Elapsed, Instant, Sleep, TimedOut, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
+        sleep_until_async, timeout, timeout_async, why_timed_out,
     };
     pub use myriad_task::{Timer, call_later};
 }

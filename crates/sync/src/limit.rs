@@ -5,6 +5,7 @@
 //! what happened in between nobody hears of. Here the operation itself is asked to stop, under the
 //! lock of its primitive, as in the forms that block.
 
+use myriad_core::engine::wait::note_timed_out;
 use myriad_core::time::{self, Instant, Sleep};
 use std::future::Future;
 use std::pin::Pin;
@@ -48,6 +49,9 @@ impl<F: Stop> Future for Limited<F> {
         if let Poll::Ready(output) = operation.as_mut().poll(cx) {
             return Poll::Ready(F::in_time(output));
         }
-        sleep.poll(cx).map(|()| operation.stop())
+        sleep.poll(cx).map(|()| {
+            note_timed_out();
+            operation.stop()
+        })
     }
 }

@@ -8,6 +8,7 @@
 //! Tests: at the end; `channel_limits.rs::one_look_more`;
 //! `destructors.rs::an_output_that_panics_after_its_future_within_a_limit`.
 
+use crate::sched::wait::note_timed_out;
 use crate::sched::{unwind, user_code};
 use std::fmt;
 use std::future::Future;
@@ -52,6 +53,9 @@ impl<F: Future, S: Future<Output = ()>> Until<F, S> {
         ready!(stop.poll(cx));
         // Once more: it may have been done since, or have only let others go first.
         let last = poll(future.as_mut(), cx);
+        if last.is_pending() {
+            note_timed_out();
+        }
         future.set(None);
         match last {
             Poll::Ready(value) => Poll::Ready(Some(value)),

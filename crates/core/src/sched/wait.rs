@@ -31,6 +31,7 @@
 //! for the waker of a [`PollWait`]: written before the word is opened (Release), taken by whoever
 //! claims it (Acquire).
 
+use crate::queue::made;
 use crate::queue::parked::Resumable;
 pub use crate::queue::parked::{BEHIND_WAIT, CancelFn, Parked};
 pub use crate::queue::reason::WaitReason;
@@ -55,8 +56,11 @@ mod multi;
 pub(crate) mod sleepers;
 #[cfg(all(test, not(loom)))]
 mod test;
+#[allow(unreachable_pub)] // the engine's interface
+pub(crate) mod timed_out;
 pub use caller::Caller;
 pub use multi::{MultiWait, PairClaim, PollWait};
+pub use timed_out::note_timed_out;
 
 const OPEN: u8 = 0;
 const WOKEN: u8 = 1;
@@ -218,10 +222,14 @@ impl Wait {
         // SAFETY: it stands, as this function's contract says, and so is all that the two ask for.
         unsafe {
             debug_assert!((*this).timed);
-            match (*this).worker() {
+            let woken = match (*this).worker() {
                 Some(w) => Wait::block_task_until(this, w, deadline),
                 None => Wait::block_thread_until(this, deadline),
+            };
+            if !woken && made::is_on() {
+                timed_out::note_node(this.cast());
             }
+            woken
         }
     }
 

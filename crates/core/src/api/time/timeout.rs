@@ -5,6 +5,7 @@ use super::sleep::{Sleep, sleep_until_async};
 use crate::api::until::Until;
 use crate::sched::cancel::cancel_scope::{self, CancelScope};
 use crate::sched::timers::FIRE_CANCEL_SCOPE;
+use crate::sched::wait::timed_out;
 use crate::sched::{user_code, worker};
 use myriad_base::sys::clock::Instant;
 use myriad_base::wheel::TimerNode;
@@ -122,7 +123,10 @@ pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
         unsafe { owner.timers.lock(worker::current().as_deref()).remove(limit.timer.get()) };
     }
     limit.cancel_scope.leave();
-    cancel_scope::ended(&limit.cancel_scope, result).map_err(|_| Elapsed)
+    cancel_scope::ended(&limit.cancel_scope, result).map_err(|_| {
+        limit.cancel_scope.waited().into_iter().for_each(timed_out::note);
+        Elapsed
+    })
 }
 
 /// A cancel scope with a timer.

@@ -14,6 +14,7 @@ mod collect;
 mod json;
 pub(crate) mod signal;
 mod text;
+mod timed_out;
 mod why;
 
 use crate::queue::made::Made;
@@ -25,6 +26,7 @@ use std::time::Duration;
 
 pub use collect::dump;
 pub(super) use text::{count, describe, doing};
+pub use timed_out::{TimedOut, why_timed_out};
 pub use why::WhyWaiting;
 
 /// What the tasks, workers and waiting threads of a process do. Example: [`dump()`](dump).

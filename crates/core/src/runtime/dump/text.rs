@@ -153,7 +153,12 @@ fn made(reason: WaitReason, at: &Location<'_>, ends: Option<usize>, many: bool, 
 /// What one task does, with the place of what it waits for.
 pub(crate) fn doing(task: &TaskState) -> String {
     let (Some(reason), Some(at)) = (task.reason, task.made_at()) else { return does(task) };
-    let (at, others) = (place(at, 26), others(reason, task.other_ends()));
+    waits_for(reason, at, task.other_ends())
+}
+
+/// What is waited for, with the place where that was made.
+pub(super) fn waits_for(reason: WaitReason, at: &Location<'_>, ends: Option<usize>) -> String {
+    let (at, others) = (place(at, 26), others(reason, ends));
     match reason {
         WaitReason::Recv => format!("waits for a message of the channel made at {at}{others}"),
         WaitReason::Send => format!("waits for room in the channel made at {at}{others}"),

@@ -23,6 +23,7 @@
 
 use super::request::request_home;
 use super::thread::{self, Thread};
+use crate::queue::look::WaitsFor;
 use crate::record::header::{Header, TaskFlags};
 use crate::record::task::RecordAddress;
 use crate::sched::fork;
@@ -76,6 +77,9 @@ pub(crate) struct CancelScope {
     /// It was entered while its thread panicked: in a destructor, in which it is also left.
     in_panic: bool,
     cancelled: AtomicBool,
+    /// What the wait was for that its cancellation has ended, where that is noted. Written while
+    /// the task waits, by who ends the wait.
+    waited: Cell<Option<WaitsFor>>,
     key: Key,
     owner: Owner,
     /// A foreign thread looks at the clock itself.
@@ -251,6 +255,23 @@ pub(super) fn cancelled(key: Key) -> Option<Extent> {
     (flags & TaskFlags::CANCELLED != 0).then_some(Extent::Task)
 }
 
+/// Notes in the cancel scope that ends this wait of the task, or thread, what the wait was for.
+///
+/// Called by itself, or by its home while it is blocked.
+pub(super) fn note_waited(key: Key, waits: WaitsFor) {
+    let mut cancel_scope = read(key, |entry| entry.innermost.unwrap_or(null()));
+    // SAFETY: cancel scopes of the chain stand, and do not change: see the header.
+    while let Some(inner) = unsafe { cancel_scope.as_ref() } {
+        if inner.cancelled.load(Acquire) {
+            return inner.waited.set(Some(waits));
+        }
+        if inner.shield {
+            return;
+        }
+        cancel_scope = inner.around;
+    }
+}
+
 /// When the innermost cancel scopes of this foreign thread that count are over.
 pub(super) fn next_deadline() -> Instant {
     let key = Key::current();
@@ -303,6 +324,7 @@ impl CancelScope {
             unwindings: 0,
             in_panic: std::thread::panicking(),
             cancelled: AtomicBool::new(false),
+            waited: Cell::new(None),
             key: Key::current(),
             owner,
             deadline: if matches!(owner, Owner::Thread(_)) { deadline } else { Instant::NEVER },
@@ -334,6 +356,11 @@ impl CancelScope {
             // SAFETY: `Owner::Thread` is the calling thread, which lives.
             unsafe { (*thread).regions.set((*thread).regions.get() - 1) };
         }
+    }
+
+    /// What the wait was for that its cancellation has ended, where that is noted.
+    pub(crate) fn waited(&self) -> Option<WaitsFor> {
+        self.waited.get()
     }
 
     /// Is it cancelled?

@@ -7,8 +7,11 @@
 //! task has blocked, in program order, and sees where; or before, and then the task sees the flag.
 //! So the blocking point needs no fence. In threads mode anybody looks, and both sides have one.
 
+use super::cancel_scope::Key;
 use super::scoped_tasks::{self, ScopedTasks};
 use super::{Cancelled, cancel_scope, request};
+use crate::queue::look;
+use crate::queue::made;
 use crate::queue::parked::Parked;
 use crate::record::current::{CurrentTask, RunsHere};
 use crate::record::header::{Header, Kind, TaskFlags};
@@ -84,7 +87,7 @@ unsafe fn enter_slow(w: &Worker, task: RunsHere<'_>, node: *const Parked) -> boo
     // Release: as in `begin_wait`.
     task.idx().store(position::at(w.here, node), Release);
     // SAFETY: `node` is that of the wait of what runs here, and stands (this function's contract).
-    let ended = must_end(task, true) && unsafe { end(node) };
+    let ended = must_end(task, true) && unsafe { end(Key::of(task), node) };
     if ended {
         leave_fiber(task);
     }
@@ -135,7 +138,7 @@ pub(super) unsafe fn enter_held(task: &Header, position: usize, node: *const Par
     let put_off = request::put_off();
     // SAFETY: the node stands, because `task` has not left it (this function's contract), and
     // `task` is held by this thread: nobody else calls the node's `CancelFn`.
-    let ended = unsafe { end(node) };
+    let ended = unsafe { end(Key::of(task), node) };
     if ended {
         held.let_go(Release);
     } else {
@@ -344,12 +347,12 @@ pub(crate) unsafe fn forget_top(w: &Peer, below: CurrentTask) {
     leave(w, unsafe { below.runs_here() });
 }
 
-/// Ends a wait, if that is possible. True: nobody will wake it any more.
+/// Ends a wait of this task or thread, if that is possible. True: nobody will wake it any more.
 ///
 /// # Safety
 /// The wait of `node` stands. The caller is its home (or the foreign thread that waits, or holds
 /// the task's position in threads mode), and the owner of the wait cannot go on meanwhile.
-pub(super) unsafe fn end(node: *const Parked) -> bool {
+pub(super) unsafe fn end(key: Key, node: *const Parked) -> bool {
     // SAFETY: the wait stands, and its owner cannot go on (this function's contract), which is when
     // a `CancelFn` may be called; `on_cancel` vouches for the rest.
     unsafe {
@@ -357,6 +360,9 @@ pub(super) unsafe fn end(node: *const Parked) -> bool {
         let over = end(node);
         if over {
             (*node).cancelled.set(1);
+            if made::is_on() {
+                cancel_scope::note_waited(key, look::read(node));
+            }
         }
         over
     }

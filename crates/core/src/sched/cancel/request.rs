@@ -349,7 +349,7 @@ pub(super) fn deliver(w: &Worker, mut task: &Header) {
                 // and it stays so until we return. Who ends its wait is the one who wakes it.
                 unsafe {
                     debug_assert!((*node).home.is_some_and(|home| std::ptr::eq(home.shared(), &w.shared)));
-                    if checkpoint::end(node) {
+                    if checkpoint::end(key, node) {
                         w.make_ready(Resumable::from_raw(node.cast_mut()));
                     }
                 }
@@ -389,8 +389,9 @@ pub(super) fn deliver_held(mut held: HeldPosition<'_>) {
         match held.position() {
             Position::Waits(_, node) => {
                 let node: *const Parked = node.cast();
+                let key = cancel_scope::Key::of(held.task());
                 // SAFETY: the task is held, so it is alive, and so is the node at which it waits.
-                let ends = unsafe { !must_not_cancel_thread(extent, &*node) && checkpoint::end(node) };
+                let ends = unsafe { !must_not_cancel_thread(extent, &*node) && checkpoint::end(key, node) };
                 break ends.then_some(node);
             }
             Position::Under(_, other) => {

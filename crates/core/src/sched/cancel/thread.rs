@@ -112,7 +112,7 @@ unsafe fn sleep(node: *const Parked, deadline: Instant) -> bool {
         // the wait.)
         if asks && is_cancelled() {
             // SAFETY: our own wait.
-            if must_end() && unsafe { checkpoint::end(node) } {
+            if must_end() && unsafe { checkpoint::end(cancel_scope::Key::current(), node) } {
                 return false;
             }
             // Its wake is on the way, what it waits for was asked, or it is spared because the
