@@ -20,7 +20,7 @@ fn one_that_waits(builder: Builder) {
     let rt = builder.workers(1).name("signalled").build().unwrap();
     let (tx, rx) = unbounded::<u32>();
     let task = myriad::task::Builder::new().name("reader").on(rt.handle()).spawn(move || rx.recv());
-    wait_until(|| myriad::dump().to_string().contains("'reader' spawned"));
+    wait_until(|| myriad::dump().to_string().contains("waits for a message"));
     quit();
     settle();
     tx.send(1).unwrap();
@@ -33,13 +33,16 @@ fn a_signal_writes_a_dump() {
     assert_ok(&output);
     let text = stderr(&output);
     assert!(text.contains("runtime 'signalled': 1 worker") && text.contains("task 'reader'"), "{text}");
+    // In each build: who asks for dumps asks for places.
+    assert!(text.contains("      the channel was made at ") && text.contains(" (1 sender)"), "{text}");
 }
 
 #[test]
 fn a_variable_asks_for_dumps() {
     let output = in_child(&[("MYRIAD_DUMP", "1")], || one_that_waits(Builder::new()));
     assert_ok(&output);
-    assert!(stderr(&output).contains("runtime 'signalled'"));
+    let text = stderr(&output);
+    assert!(text.contains("runtime 'signalled'") && text.contains("      the channel was made at "), "{text}");
 }
 
 /// A worker that computes for ever answers nobody, and holds up no dump.

@@ -157,6 +157,32 @@ fn a_time_out_says_what_the_wait_was_for() {
     });
 }
 
+/// The second closure of a `join` that another worker has taken is known by the place of the call.
+#[test]
+fn a_join_says_which_it_is() {
+    in_both_modes(|rt| {
+        let name = format!("joins-{}-{}", rt.is_fiber_mode(), rt.workers());
+        let (tx, rx) = unbounded::<()>();
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let place = (file!(), line!() + 4);
+        let task = start(rt, &name, move || {
+            // The first one keeps its worker until another one has the second.
+            let first = move || has_begun.recv().unwrap();
+            join(first, || {
+                begun.send(()).unwrap();
+                _ = rx.recv();
+            });
+        });
+        let dump = dump_when(|dump| named(dump, &name).is_some_and(|task| task.made_at().is_some()));
+        let waits = named(&dump, &name).unwrap();
+        let at = waits.made_at().unwrap();
+        assert_eq!((waits.waits_for(), at.file(), at.line()), (Some(WaitReason::Join), place.0, place.1));
+        assert!(waits.to_string().contains(" waits for the second closure of the join at …"), "{waits}");
+        drop(tx);
+        task.join().unwrap();
+    });
+}
+
 #[test]
 fn a_task_says_what_it_waits_for_and_which() {
     each_owned(|mode, rt| {

@@ -2,7 +2,7 @@
 
 use super::{Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, Words, WorkerState};
 use crate::queue::look::{self, Look, Lookers, WaitsFor};
-use crate::queue::made;
+use crate::queue::made::{self, Made};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Header, Kind, TaskFlags};
@@ -101,6 +101,8 @@ struct Walk<'a> {
     /// Words for what others run on top of.
     below: Vec<usize>,
     tasks: Vec<TaskState>,
+    /// From here on they are callers' of `run`.
+    in_frames_from: usize,
     ended: Vec<usize>,
     /// What the last dump has seen, and where in its records the walk is.
     before: Seen,
@@ -164,6 +166,7 @@ impl<'a> Walk<'a> {
             dedicated,
             below: Vec::new(),
             tasks: Vec::new(),
+            in_frames_from: 0,
             ended: vec![0; pools.len()],
             pools,
             before: std::mem::take(&mut *SEEN.lock()),
@@ -266,11 +269,13 @@ impl<'a> Walk<'a> {
             (unsafe { look::read(node) }, Who::read(header, pool))
         });
         let mut seen_before = false;
+        let mut at = None;
         let (activity, waits, who) = match look {
             Look::Elsewhere => return None,
             Look::Waits((waits, who), _) if waits.reason == WaitReason::Yield => (Activity::Queued, None, who?),
             Look::Waits((waits, who), before) => {
                 seen_before = before;
+                at = self.joined_in_frame(header, waits, is_ours);
                 (Activity::Waits, Some(waits), who?)
             }
             Look::Under(on_top) => {
@@ -284,7 +289,7 @@ impl<'a> Walk<'a> {
                 if activity == Activity::Waits
                     && let Some((waits, before)) = look::look_awaited(self.lookers, header)
                 {
-                    return Some((Walk::state(address, place, activity, Some(waits), who), before));
+                    return Some((Walk::state(address, place, activity, Some(waits), who, None), before));
                 }
                 // (One that waits may have a context there: it is on top of nothing.)
                 if activity != Activity::Waits {
@@ -293,14 +298,41 @@ impl<'a> Walk<'a> {
                 (activity, None, who)
             }
         };
-        Some((Walk::state(address, place, activity, waits, who), seen_before))
+        Some((Walk::state(address, place, activity, waits, who, at), seen_before))
     }
 
-    fn state(record: usize, pool: u8, activity: Activity, waits: Option<WaitsFor>, who: Who) -> TaskState {
+    /// Where the `join` (or the `run`) is for whose closure this task waits, if it waits for one
+    /// whose record is in its own frame.
+    fn joined_in_frame(&self, header: &Header, waits: WaitsFor, is_ours: impl Fn() -> bool) -> Option<Made> {
+        if waits.reason != WaitReason::Join || waits.object == 0 || memory::is_in_records(waits.object) {
+            return None;
+        }
+        let joined: *const Header = std::ptr::with_exposed_provenance(waits.object);
+        // SAFETY: the task has waited for this record since its pool's stacks are kept, so the
+        // record stood in a frame of the task's then, on one of these stacks, which is mapped.
+        let location = unsafe { Header::look_at_location(joined) };
+        // The same wait is there yet? Then the record was when its place was read.
+        // SAFETY: as in `task`.
+        let look = look::look(self.lookers, header, is_ours, |node| unsafe { look::read(node) });
+        if look != Look::Waits(waits, true) {
+            return None;
+        }
+        // SAFETY: the place of a record that stood, and places stay.
+        Some(Made { location: unsafe { location.as_ref() }?, ends: None })
+    }
+
+    fn state(
+        record: usize,
+        pool: u8,
+        activity: Activity,
+        waits: Option<WaitsFor>,
+        who: Who,
+        made: Option<Made>,
+    ) -> TaskState {
         let Who { location, name, id, is_future } = who;
         TaskState {
             location,
-            words: name.map(|name| Box::new(Words { name: Some(name), ..Words::default() })),
+            words: (name.is_some() || made.is_some()).then(|| Box::new(Words { name, made, socket: None })),
             id,
             record,
             object: waits.map_or(0, |waits| waits.object),
@@ -369,6 +401,7 @@ impl<'a> Walk<'a> {
 
     /// Tasks of callers of `run`, whose records stand in the callers' frames.
     fn frames(&mut self) {
+        self.in_frames_from = self.tasks.len();
         for place in 0..self.pools.len() {
             let pool = self.pools[place];
             let stays = pool.keep_frames();
@@ -399,6 +432,13 @@ impl<'a> Walk<'a> {
             let reactor = self.pools[usize::from(task.pool)].workers.reactor.get();
             if let Some(socket) = reactor.and_then(|reactor| reactor.describe(task.object)) {
                 task.words.get_or_insert_default().socket = Some(socket);
+            }
+        }
+        // (A task in `run` is listed, and says more.)
+        let in_frames: HashSet<usize> = self.tasks[self.in_frames_from..].iter().map(|task| task.record).collect();
+        for task in self.tasks.iter_mut().filter(|task| task.joins().is_some_and(|task| in_frames.contains(&task))) {
+            if let Some(words) = &mut task.words {
+                words.made = None;
             }
         }
         let mut threads = Vec::new();

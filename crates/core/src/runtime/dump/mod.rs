@@ -164,10 +164,11 @@ impl TaskState {
     pub fn socket(&self) -> Option<&str> {
         self.words.as_ref()?.socket.as_deref()
     }
-    /// Where the channel (promise, watch, broadcast) was made that it waits for; where the node of a
-    /// dataflow was spawned.
+    /// Where the channel (promise, watch, broadcast) was made that it waits for; where the node of
+    /// a dataflow was spawned; where the [`join`](crate::join()) is for whose second closure it
+    /// waits.
     ///
-    /// Known in debug builds, and where `MYRIAD_DUMP=1` or
+    /// The last is always known; the others in debug builds, and where `MYRIAD_DUMP=1` or
     /// [`Builder::dump_on_signal`](crate::Builder::dump_on_signal) asks for dumps: of what was made
     /// since the first runtime that did. A channel costs a lock and 40 bytes then.
     pub fn made_at(&self) -> Option<&'static Location<'static>> {

@@ -144,6 +144,7 @@ fn made(reason: WaitReason, at: &Location<'_>, ends: Option<usize>, many: bool, 
     match (reason, many, one_object) {
         (WaitReason::News, ..) => format!("made at {at}"),
         (WaitReason::Node, ..) => format!("spawned at {at}"),
+        (WaitReason::Join, ..) => format!("the second closure of the join at {at}"),
         (_, false, _) => format!("the channel was made at {at}{others}"),
         (_, true, true) => format!("all of the channel made at {at}{others}"),
         (_, true, false) => format!("of channels made at {at}"),
@@ -163,6 +164,7 @@ pub(super) fn waits_for(reason: WaitReason, at: &Location<'_>, ends: Option<usiz
         WaitReason::Recv => format!("waits for a message of the channel made at {at}{others}"),
         WaitReason::Send => format!("waits for room in the channel made at {at}{others}"),
         WaitReason::Node => format!("waits for the node of a dataflow spawned at {at}"),
+        WaitReason::Join => format!("waits for the second closure of the join at {at}"),
         _ => format!("{reason}, made at {at}"),
     }
 }
