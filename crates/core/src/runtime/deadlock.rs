@@ -251,6 +251,11 @@ fn tell_each(asked: &[(Handle, OnDeadlock)]) {
     if asked.iter().any(|(_, what)| says(what)) {
         say!("myriad: {found}");
     }
+    // First: after a hook, which may wake somebody, the dump's records may be other tasks'.
+    let aborts = asked.iter().any(|(_, what)| matches!(what, OnDeadlock::Abort));
+    let panics = asked.iter().filter(|(_, what)| matches!(what, OnDeadlock::Panic) && !aborts);
+    let panics: Vec<_> = panics.map(|(runtime, _)| *runtime).collect();
+    let go_on = panics.is_empty() || ends::end_tasks(&found, &panics);
     for (_, what) in asked {
         match what {
             OnDeadlock::Hook(hook) => {
@@ -263,11 +268,10 @@ fn tell_each(asked: &[(Handle, OnDeadlock)]) {
             OnDeadlock::Ignore | OnDeadlock::Report | OnDeadlock::Panic => {}
         }
     }
-    // Last: from here on tasks go on.
-    let panics = asked.iter().filter(|(_, what)| matches!(what, OnDeadlock::Panic));
-    let panics: Vec<_> = panics.map(|(runtime, _)| *runtime).collect();
-    if !panics.is_empty() {
-        ends::end_tasks(&found, &panics);
+    if !go_on {
+        abort_with(
+            "no task can ever go on, and none can be ended where it waits: see the report of the deadlock above",
+        );
     }
 }
 

@@ -492,6 +492,26 @@ fn a_runtime_that_did_not_ask_keeps_its_tasks() {
     });
 }
 
+/// The hook of another runtime is called beside the panics.
+#[test]
+fn a_hook_beside_panics() {
+    ends_by_panics(|builder| {
+        let (tx, called) = unbounded::<usize>();
+        let hook = move |found: &myriad::Deadlock| tx.send(found.dump().tasks().len()).unwrap();
+        let other = Builder::new().workers(1).on_deadlock(OnDeadlock::Hook(Arc::new(hook))).build().unwrap();
+        let waits = |rt: &myriad::Runtime| {
+            let (tx, rx) = unbounded::<()>();
+            (rt.spawn(move || rx.recv()), tx)
+        };
+        let (kept, _tx) = waits(&other);
+        let rt = builder.build().unwrap();
+        let (ended, _tx) = waits(&rt);
+        assert!(ended.join().unwrap_err().is_deadlock());
+        assert_eq!(called.recv().unwrap(), 2);
+        assert!(!kept.is_finished());
+    });
+}
+
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {

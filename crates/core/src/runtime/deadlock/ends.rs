@@ -22,8 +22,9 @@ use myriad_base::sys::thread::abort_with;
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 
-/// Ends tasks of these runtimes, so that the rest goes on.
-pub(super) fn end_tasks(found: &Deadlock, runtimes: &[Handle]) {
+/// Ends tasks of these runtimes, so that the rest goes on. False: there are tasks to be ended, and
+/// none can be, for all are marked.
+pub(super) fn end_tasks(found: &Deadlock, runtimes: &[Handle]) -> bool {
     if cfg!(panic = "abort") {
         abort_with(
             "no task can ever go on, and this program was compiled with panic = \"abort\": see the report above",
@@ -33,7 +34,7 @@ pub(super) fn end_tasks(found: &Deadlock, runtimes: &[Handle]) {
     let records = Records::now(runtimes);
     let chosen = choose(&found.dump, |task| records.are_of_runtimes(task));
     if chosen.is_empty() {
-        return;
+        return true;
     }
     let alive = found.dump.tasks().iter().filter_map(TaskState::id).map(|id| DoomedTask::Heap(id.as_u64()));
     let alive: HashSet<_> = alive.collect();
@@ -42,13 +43,12 @@ pub(super) fn end_tasks(found: &Deadlock, runtimes: &[Handle]) {
         records.leave_joined(task);
     }
     let marked: Vec<_> = chosen.iter().filter_map(|task| records.mark(task, found.of(task))).collect();
-    if marked.is_empty() {
-        abort_with(
-            "no task can ever go on, and none can be ended where it waits: see the report of the deadlock above",
-        );
-    }
+    let any = !marked.is_empty();
     marked.into_iter().for_each(Marked::tell);
-    quiet::look_whether_it_ends();
+    if any {
+        quiet::look_whether_it_ends();
+    }
+    any
 }
 
 impl Deadlock {
