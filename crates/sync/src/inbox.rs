@@ -7,13 +7,20 @@
 //! message back as [`Pushed::Start`], with the duty to start a consumer, who takes what comes
 //! meanwhile until [`pop_or_idle`](Inbox::pop_or_idle) finds nothing.
 //!
-//! **Invariants**, whenever the lock is free. If somebody waits, the queue is empty. If the inbox
-//! is idle, the queue is empty and nobody consumes. Closed: nothing is queued, and nothing waits.
+//! A consumer that is *paused* is given nothing: messages are queued, whoever waits goes on
+//! waiting, and a started one that would take a message leaves the inbox *parked*. The [`resume`]
+//! hands over what there is, or starts it.
+//!
+//! **Invariants**, whenever the lock is free. If somebody waits, the queue is empty, or the inbox
+//! paused. If the inbox is idle, the queue is empty and nobody consumes; parked, it is paused, and
+//! nobody consumes. Closed: nothing is queued, and nothing waits.
 //! The lock is biased, as that of a channel: no user code runs under it.
 //!
 //! **Why not a channel.** A channel has no idle consumer whom a send starts under the lock of the
 //! send, cannot take a message of the runtime's beyond its limit, and has 64 bytes more, for
 //! selects, peeking and ends that are counted.
+//!
+//! [`resume`]: Inbox::resume
 //!
 //! Tests: `crates/sync/tests/loom/inbox.rs`; `crates/myriad/tests/actors`.
 
@@ -44,12 +51,18 @@ struct State<T> {
     waiting: List<T>,
     /// The task that consumes now, if it has said so.
     consumer: Option<UnderWay>,
-    is_closed: bool,
+    /// `CLOSED` and so on: one look tells most operations that nothing is special.
+    flags: u8,
     is_idle: bool,
-    /// The consumer is to end.
-    is_interrupted: bool,
+    is_parked: bool,
     queue: Ring<T>,
 }
+
+const CLOSED_FOR_ALL: u8 = 1;
+/// The consumer is to end.
+const INTERRUPTED: u8 = 2;
+/// The consumer is given nothing.
+const PAUSED: u8 = 4;
 
 const _: () = crate::values::no_drop_glue::<State<String>>();
 
@@ -97,9 +110,9 @@ impl<T> Inbox<T> {
         Inbox(Guarded::new(State {
             waiting: List::new(),
             consumer: None,
-            is_closed: false,
+            flags: 0,
             is_idle,
-            is_interrupted: false,
+            is_parked: false,
             queue: Ring::new(),
         }))
     }
@@ -126,19 +139,23 @@ impl<T> Inbox<T> {
             caller.spend();
         }
         let under = self.0.locked(caller, |state| {
-            if state.is_closed {
-                return Under::Closed;
-            }
             // SAFETY: the lock is held. The entry that is claimed is live until it is ended, its
             // slot is empty, and the message is moved once: into it, or into the queue.
             unsafe {
-                if let Some((entry, waiter)) = state.waiting.claim_first() {
-                    (*entry).put(message);
-                    Entry::end(entry, DONE);
-                    return Under::Handed(waiter);
-                }
-                if mem::take(&mut state.is_idle) {
-                    return Under::Start;
+                if state.has(CLOSED_FOR_ALL | PAUSED) {
+                    if state.has(CLOSED_FOR_ALL) {
+                        return Under::Closed;
+                    }
+                    state.is_parked |= mem::take(&mut state.is_idle);
+                } else {
+                    if let Some((entry, waiter)) = state.waiting.claim_first() {
+                        (*entry).put(message);
+                        Entry::end(entry, DONE);
+                        return Under::Handed(waiter);
+                    }
+                    if mem::take(&mut state.is_idle) {
+                        return Under::Start;
+                    }
                 }
                 state.queue.make_room(FIRST);
                 if in_front { state.queue.push_front(message) } else { state.queue.push(message) }
@@ -171,35 +188,97 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Takes the oldest message out.
+    /// Takes the oldest message out, whether the inbox is paused or not.
     #[inline]
     pub fn pop(&self) -> Option<T> {
         self.0.locked(Caller::get(), State::pop)
     }
 
-    /// Takes the oldest message out. If there is none, the inbox is idle from now on, and the
-    /// caller consumes no longer.
+    /// Takes the oldest message out, if the inbox is not paused.
+    #[inline]
+    pub fn try_receive(&self) -> Option<T> {
+        self.0.locked(Caller::get(), State::pop_for_consumer)
+    }
+
+    /// Takes the oldest message out. If there is none the inbox is idle from now on, or, paused,
+    /// perhaps parked, and the caller consumes no longer.
     #[inline]
     pub fn pop_or_idle(&self) -> Popped<T> {
         self.0.locked(Caller::get(), |state| {
-            if state.is_interrupted && !on("inbox-interrupt-unseen") {
-                return Popped::Interrupted;
+            if state.has(INTERRUPTED | PAUSED) {
+                if state.has(INTERRUPTED) && !on("inbox-interrupt-unseen") {
+                    return Popped::Interrupted;
+                }
+                if state.has(PAUSED) && state.queue.len() > 0 {
+                    (state.consumer, state.is_parked) = (None, true);
+                    return Popped::Idle;
+                }
             }
             match state.pop() {
                 Some(message) => Popped::Message(message),
                 None => {
                     state.consumer = None;
-                    state.is_idle = !state.is_closed && !on("inbox-idle-late");
+                    state.is_idle = !state.has(CLOSED_FOR_ALL) && !on("inbox-idle-late");
                     Popped::Idle
                 }
             }
         })
     }
 
-    /// If the inbox is idle the caller consumes from now on.
+    /// If the inbox is idle, and not paused, the caller consumes from now on.
     #[inline]
     pub fn begin(&self) -> bool {
-        self.0.locked(Caller::get(), |state| !state.is_interrupted && mem::take(&mut state.is_idle))
+        self.0.locked(Caller::get(), |state| !state.has(INTERRUPTED | PAUSED) && mem::take(&mut state.is_idle))
+    }
+
+    /// If the inbox is idle or parked the caller consumes from now on, for something else than a
+    /// message.
+    pub fn begin_paused(&self) -> bool {
+        self.0.locked(Caller::get(), |state| !state.has(INTERRUPTED) && state.take_rest())
+    }
+
+    /// The consumer gets no message from now on. False: the inbox is closed.
+    pub fn pause(&self) -> bool {
+        self.0.locked(Caller::get(), |state| {
+            if !state.has(CLOSED_FOR_ALL) {
+                state.flags |= PAUSED;
+            }
+            state.has(PAUSED)
+        })
+    }
+
+    /// The consumer gets messages again. True: the inbox was parked, and the caller consumes from
+    /// now on.
+    #[must_use]
+    pub fn resume(&self) -> bool {
+        let caller = Caller::get();
+        let (begins, waiter) = self.0.locked(caller, |state| {
+            state.flags &= !PAUSED;
+            let begins = !state.has(INTERRUPTED) && mem::take(&mut state.is_parked);
+            if state.queue.len() == 0 {
+                return (begins, None);
+            }
+            // SAFETY: the lock is held. The entry that is claimed is live until it is ended, its
+            // slot is empty, and the ring holds a message, which is moved into it.
+            let waiter = unsafe {
+                state.waiting.claim_first().map(|(entry, waiter)| {
+                    state.queue.pop((*entry).slot());
+                    Entry::end(entry, DONE);
+                    waiter
+                })
+            };
+            (begins, waiter)
+        });
+        if let Some(waiter) = waiter {
+            // SAFETY: the waiter was claimed under the lock, and is woken once.
+            unsafe { caller.wake(waiter) };
+        }
+        begins
+    }
+
+    /// Is the consumer given nothing?
+    pub fn is_paused(&self) -> bool {
+        self.0.locked(Caller::get(), |state| state.has(PAUSED))
     }
 
     /// The calling task consumes, and may be cancelled by an [interrupt](Self::interrupt) from now
@@ -211,20 +290,20 @@ impl<T> Inbox<T> {
     pub unsafe fn consume(&self, task: Option<UnderWay>) -> bool {
         self.0.locked(Caller::get(), |state| {
             state.consumer = task;
-            !state.is_interrupted
+            !state.has(INTERRUPTED)
         })
     }
 
     /// The consumer is to end: it finds that out when it is done with its message; a task that has
-    /// said who it is, is cancelled. True: the inbox was idle, and the caller consumes from now on,
-    /// to end it.
+    /// said who it is, is cancelled. True: the inbox was idle or parked, and the caller consumes
+    /// from now on, to end it.
     pub fn interrupt(&self) -> bool {
         let (was_idle, marked) = self.0.locked(Caller::get(), |state| {
-            state.is_interrupted = true;
+            state.flags |= INTERRUPTED;
             // SAFETY: a task that consumes has not ended (the promise of `consume`), and does not
             // before it is out of this state, which takes the lock.
             let marked = state.consumer.and_then(|task| unsafe { task.mark() });
-            (mem::take(&mut state.is_idle), marked)
+            (state.take_rest(), marked)
         });
         if let Some(marked) = marked {
             marked.tell();
@@ -237,6 +316,22 @@ impl<T> Inbox<T> {
         self.0.locked(Caller::get(), |state| state.queue.len())
     }
 
+    /// How many messages were put into the queue so far, less those that came back; wraps. One that
+    /// a consumer was handed, or started with, is none of them.
+    pub fn position(&self) -> usize {
+        self.0.locked(Caller::get(), |state| state.queue.taken().wrapping_add(state.queue.len()))
+    }
+
+    /// How many of them were taken out of it: see [`position`](Self::position).
+    pub fn taken(&self) -> usize {
+        self.0.locked(Caller::get(), |state| state.queue.taken())
+    }
+
+    /// Does the consumer wait for a message, or is the inbox idle or parked?
+    pub fn is_at_rest(&self) -> bool {
+        self.0.locked(Caller::get(), |state| state.is_idle || state.is_parked || !state.waiting.is_empty())
+    }
+
     /// Does none wait?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -245,7 +340,7 @@ impl<T> Inbox<T> {
     /// Was it closed?
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.0.locked(Caller::get(), |state| state.is_closed)
+        self.0.locked(Caller::get(), |state| state.has(CLOSED_FOR_ALL))
     }
 
     /// Closes it: nothing is put in any more. What is left comes back, to be dropped where that may
@@ -253,8 +348,8 @@ impl<T> Inbox<T> {
     pub fn close(&self) -> Left<T> {
         let caller = Caller::get();
         let (queue, waiter) = self.0.locked(caller, |state| {
-            state.is_closed = true;
-            state.is_idle = false;
+            state.flags = (state.flags | CLOSED_FOR_ALL) & !PAUSED;
+            (state.is_idle, state.is_parked) = (false, false);
             state.consumer = None;
             // SAFETY: the lock is held; the entry that is claimed is live until it is ended.
             let waiter = unsafe {
@@ -280,7 +375,7 @@ impl<T> Inbox<T> {
     #[inline]
     pub fn receive(&self, deadline: Option<Instant>) -> Option<T> {
         Caller::get().spend();
-        let found = self.0.locked(Caller::get(), State::pop);
+        let found = self.0.locked(Caller::get(), State::pop_for_consumer);
         if found.is_some() {
             return found;
         }
@@ -319,6 +414,21 @@ impl<T> State<T> {
     fn pop(&mut self) -> Option<T> {
         // SAFETY: the ring holds a message.
         (self.queue.len() > 0).then(|| unsafe { self.queue.pop_value() })
+    }
+
+    #[inline(always)]
+    fn pop_for_consumer(&mut self) -> Option<T> {
+        if self.queue.len() > 0 && !self.has(PAUSED) { self.pop() } else { None }
+    }
+
+    #[inline(always)]
+    fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Nobody consumes: from now on the caller does.
+    fn take_rest(&mut self) -> bool {
+        mem::take(&mut self.is_idle) | mem::take(&mut self.is_parked)
     }
 }
 
@@ -380,8 +490,8 @@ unsafe impl<T> Op for Receive<'_, T> {
     #[inline(always)]
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
         let (over, got) = self.inbox.0.locked(caller, |state| {
-            let got = state.pop();
-            if got.is_some() || state.is_closed {
+            let got = state.pop_for_consumer();
+            if got.is_some() || state.has(CLOSED_FOR_ALL) {
                 return (true, got);
             }
             if let Some(waiter) = Waiter::take(waiter) {
@@ -449,7 +559,7 @@ impl<T> Future for ReceiveFuture<'_, T> {
         let mut waiting = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
         if waiting.is_idle()
             && let Some(mut state) = waiting.op().inbox.0.poll_lock()
-            && let Some(message) = state.pop()
+            && let Some(message) = state.pop_for_consumer()
         {
             return Poll::Ready(Some(message));
         }

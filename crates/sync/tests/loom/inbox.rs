@@ -109,6 +109,52 @@ fn hand_over_to_a_future() {
     book.assert_all_dropped();
 }
 
+/// A consumer that waits gets what comes during a pause at the resume, or later, and once.
+fn paused_while_it_waits() {
+    let book = Arc::new(Book::default());
+    let inbox = Arc::new(Inbox::<Message>::new(false));
+    assert!(inbox.pause());
+    let (flag, waker) = Flag::new();
+    let mut receiving = Box::pin(inbox.receive_async());
+    assert!(poll(receiving.as_mut(), &waker).is_pending());
+    let (to, message) = (inbox.clone(), book.message(7));
+    let sender = thread::spawn(move || is_done(to.push(message)));
+    assert!(!inbox.resume());
+    flag.wait();
+    let Poll::Ready(Some(message)) = poll(receiving.as_mut(), &waker) else { panic!("woken for nothing") };
+    assert_eq!(message.id(), 7);
+    assert!(sender.join().unwrap());
+    drop((message, receiving));
+    drop(inbox);
+    book.assert_all_dropped();
+}
+
+/// A message that comes at about the resume of an idle consumer starts it, once: its sender does,
+/// or the resume.
+fn parked_or_started() {
+    let book = Arc::new(Book::default());
+    let inbox = Arc::new(Inbox::<Message>::new(true));
+    assert!(inbox.pause() && !inbox.begin());
+    let (to, message) = (inbox.clone(), book.message(7));
+    let (resumes, started) = {
+        let inbox = inbox.clone();
+        both(move || inbox.resume(), move || matches!(to.push(message), Pushed::Start(_)))
+    };
+    assert_ne!(resumes, started);
+    assert_eq!(inbox.pop().is_some(), resumes);
+    drop(inbox);
+    book.assert_all_dropped();
+}
+
+/// Who interrupts at about the resume of a parked consumer, or the resume, consumes: one of them.
+fn parked_and_interrupted() {
+    let inbox = Arc::new(Inbox::<u8>::new(true));
+    assert!(inbox.pause() && matches!(inbox.push(7), Pushed::Done));
+    let other = inbox.clone();
+    let (begins, ends) = both(move || inbox.resume(), move || other.interrupt());
+    assert_ne!(begins, ends);
+}
+
 const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str]) -> Script {
     Script { name, run, bound: (Some(4), None), mutants, ..SYNC }
 }
@@ -119,6 +165,9 @@ pub const SCRIPTS: &[Script] = &[
     script("inbox.times_out_or_receives", times_out_or_receives, &[]),
     script("inbox.idle_or_found", idle_or_found, &["inbox-idle-late"]),
     script("inbox.interrupted_once", interrupted_once, &["inbox-interrupt-unseen"]),
+    script("inbox.paused_while_it_waits", paused_while_it_waits, &[]),
+    script("inbox.parked_or_started", parked_or_started, &[]),
+    script("inbox.parked_and_interrupted", parked_and_interrupted, &[]),
     script("inbox.pushed_or_closed", pushed_or_closed, &[]),
     script("inbox.hand_over_to_a_future", hand_over_to_a_future, &["entry-acquire", "entry-release"]),
 ];
