@@ -137,7 +137,7 @@ CAUGHT = {
 }
 # Who runs bodies, and how often.
 BODIES = {
-    "actor": {"cell": 1, "server/turn": 2, "supervisor/child": 1, "task": 3},
+    "actor": {"cell": 1, "control": 1, "server/turn": 2, "supervisor/child": 1, "task": 3},
     "agent": {"turn": 2},
     "flow": {"dataflow/node": 1, "dataflow/time_limits": 1, "graph/limits": 2, "graph/run": 1, "ops/ended": 1, "ops/line": 2, "process/body": 6, "process/recovery": 1},
     "core": {

@@ -72,6 +72,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// The actor whose answer is still waited for.
+    pub(crate) fn waited_for(&self) -> Option<Pid> {
+        self.is_waited_for().then(|| self.called.clone())
+    }
+
     fn is_waited_for(&self) -> bool {
         // Relaxed: see `Answered`; of the other one only the caller's own word counts.
         self.progress.is_in_place.load(Relaxed) || !self.progress.is_answered.load(Relaxed)
@@ -133,6 +138,8 @@ pub enum CallError {
     /// The called actor waits for the caller, perhaps by way of others. All of these, the called
     /// one first, would have waited for each other for ever. One that calls itself is alone here.
     Deadlock(Vec<Pid>),
+    /// Of [`with_state`](crate::with_state): the actor is no server of the type that was asked for.
+    WrongState,
 }
 
 impl fmt::Display for CallError {
@@ -143,6 +150,7 @@ impl fmt::Display for CallError {
             CallError::NoReply => f.write_str("the actor has dropped the call without an answer"),
             CallError::Timeout => f.write_str("the actor has not answered in time"),
             CallError::Full => f.write_str("the actor's mailbox is full"),
+            CallError::WrongState => f.write_str("the actor is no server whose state is of this type"),
             CallError::Deadlock(circle) => {
                 f.write_str("these actors would wait for each other for ever:")?;
                 circle.iter().try_for_each(|pid| write!(f, " {pid};"))?;
@@ -255,7 +263,7 @@ fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Rep
 }
 
 /// The actor that runs here waits in a call until this is dropped.
-struct Waits {
+pub(crate) struct Waits {
     caller: Option<(Pid, Arc<Progress>)>,
     /// The call around this one, while this one stands in its place.
     outer: Option<Call>,
@@ -264,7 +272,7 @@ struct Waits {
 impl Waits {
     /// Nothing, where no actor runs. `Err`: the caller would wait for itself.
     #[inline]
-    fn begin(is_in_place: bool, called: impl FnOnce() -> Pid) -> Result<Waits, CallError> {
+    pub(crate) fn begin(is_in_place: bool, called: impl FnOnce() -> Pid) -> Result<Waits, CallError> {
         let Some(caller) = current() else { return Ok(Waits { caller: None, outer: None }) };
         let called = called();
         let progress = Progress { is_answered: AtomicBool::new(false), is_in_place: AtomicBool::new(is_in_place) };
@@ -278,6 +286,11 @@ impl Waits {
     /// For the reply of this call.
     fn answered(&self) -> Answered {
         Answered(self.caller.as_ref().map(|(_, progress)| progress.clone()))
+    }
+
+    /// The reply of this call.
+    pub(crate) fn reply<T: Send + 'static>(&self, sender: AnswerSender<T>) -> Reply<T> {
+        Reply { way: Some((self.answered(), sender)) }
     }
 
     /// The handler has not run in place, or has returned.

@@ -1,15 +1,17 @@
 //! What an actor is to others: its life, and the inbox that its addresses put messages in.
 
-use crate::life::Life;
+use crate::crash::Crash;
+use crate::life::{Life, ORDERS};
 use crate::pid::{Exit, Pid, Process, this};
 use crate::reason::Reason;
-use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::unwind::{self, Payload};
 use myriad_core::engine::user_code;
 use myriad_sync::inbox::{Inbox, Pushed};
 use myriad_sync::lock::{Permit, Semaphore};
+use std::marker::PhantomData;
+use std::ptr::null_mut;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 /// What a send does when the mailbox is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +87,9 @@ pub(crate) struct Cell<M> {
     pub(crate) life: Life,
     pub(crate) inbox: Inbox<M>,
     pub(crate) gate: Option<Box<Gate>>,
-    /// How an exit becomes a message, of an actor that traps exits.
-    trap: Mutex<Option<Trap<M>>>,
+    /// How an exit becomes a message, of an actor that traps exits: a `Trap<M>`, or null.
+    trap: AtomicPtr<()>,
+    _of: PhantomData<Trap<M>>,
 }
 
 /// An actor with this type of messages.
@@ -99,8 +102,10 @@ pub(crate) trait Target<M>: Process {
 }
 
 impl<M> Cell<M> {
+    #[inline(always)]
     pub(crate) fn new(life: Life, is_started: bool, gate: Option<Gate>) -> Cell<M> {
-        Cell { life, inbox: Inbox::new(is_started), gate: gate.map(Box::new), trap: Mutex::new(None) }
+        let trap = AtomicPtr::new(null_mut());
+        Cell { life, inbox: Inbox::new(is_started), gate: gate.map(Box::new), trap, _of: PhantomData }
     }
 
     /// A message was taken out of the mailbox.
@@ -112,11 +117,20 @@ impl<M> Cell<M> {
     }
 
     pub(crate) fn set_trap(&self, trap: Option<Trap<M>>) {
-        *self.trap.lock() = trap;
+        // Relaxed: a function is there always, and nothing else goes with it.
+        self.trap.store(trap.map_or(null_mut(), |trap| trap as *mut ()), Relaxed);
+    }
+
+    pub(crate) fn trap(&self) -> Option<Trap<M>> {
+        // Relaxed: as above.
+        let trap = self.trap.load(Relaxed);
+        // SAFETY: `set_trap` alone writes what is not null here, from a `Trap<M>`.
+        (!trap.is_null()).then(|| unsafe { std::mem::transmute::<*mut (), Trap<M>>(trap) })
     }
 
     /// Steps 3 to 5 of the [exit protocol](crate::life); in a [`user_code::call`].
     pub(crate) fn end(&self, pid: &Pid, reason: &Reason) {
+        let crash = Crash::of(pid, reason);
         let left = self.inbox.close();
         if let Some(gate) = &self.gate {
             // Those who wait for room find that it is closed.
@@ -126,7 +140,11 @@ impl<M> Cell<M> {
             // The first panic of a destructor ends here; the others were reported.
             call_nested(|| drop(left));
         }
-        Life::tell(pid, reason);
+        if self.life.has_mark(ORDERS) {
+            let orders = self.life.take_orders();
+            call_nested(|| drop(orders));
+        }
+        Life::tell(pid, reason, crash);
     }
 }
 
@@ -175,8 +193,7 @@ pub(crate) fn put<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
 
 /// An exit for an actor that may trap exits.
 pub(crate) fn exit_message<M>(target: &dyn Target<M>, exit: Exit) -> Result<(), Exit> {
-    let trap = *target.cell().trap.lock();
-    let Some(trap) = trap else { return Err(exit) };
+    let Some(trap) = target.cell().trap() else { return Err(exit) };
     user_code::run("a function for exits", || {
         // (Where the actor has ended the message is dropped.)
         drop(force(target, trap(exit)));
@@ -201,6 +218,27 @@ unsafe impl<M: Send + 'static> Process for Cell<M> {
 
     fn queued(&self) -> usize {
         self.inbox.len()
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.inbox.is_at_rest()
+    }
+
+    fn traps_exits(&self) -> bool {
+        self.trap().is_some()
+    }
+
+    fn pause(&self) -> bool {
+        self.inbox.pause()
+    }
+
+    fn resume(&self) {
+        // (Never parked: its consumer waits in the inbox.)
+        _ = self.inbox.resume();
+    }
+
+    fn is_paused(&self) -> bool {
+        self.inbox.is_paused()
     }
 }
 

@@ -1,27 +1,29 @@
 //! Which actor runs here.
 //!
 //! Whoever runs code of an actor does so within a *frame*, which stands on the stack, and is in a
-//! list of its OS thread. An actor is known by the frame whose task is the calling one: the newest,
-//! for a call in place puts the frame of the called actor above that of the caller.
+//! table of its OS thread. An actor is known by the frame whose task is the calling one: the
+//! newest, for a call in place puts the frame of the called actor above that of the caller.
 //!
-//! **Why a list of the thread.** A closure that blocks stays on its OS thread, and so does a poll:
+//! **Why a table of the thread.** A closure that blocks stays on its OS thread, and so does a poll:
 //! so a frame is entered and left on one thread, in either mode. A task-local would cost each
-//! spawn 50 ns, for what most actors never ask; the list costs two.
+//! spawn 50 ns, for what most actors never ask; the table costs two.
 //!
-//! **Invariants.** A frame is in the list of the thread that entered it, from `enter` to the end of
-//! that call, and does not move meanwhile. The list is used by its thread alone, and no user code
-//! runs in between. Frames of tasks that are set aside stand in it, too.
+//! **Invariants.** A frame is in the table of the thread that entered it, from `enter` to the end
+//! of that call, and does not move meanwhile. The table is used by its thread alone, and no user
+//! code runs in between. Frames of tasks that are set aside stand in it, too: so it is one by task
+//! (`frame/table.rs`), and a spawn or a call does not look at those of all actors that wait.
 
-use crate::life::Life;
+mod table;
+
+use crate::life::{Life, PUT_OFF};
+use crate::lineage::Lineage;
 use crate::pid::{Pid, Process, this};
 use myriad_core::engine::running::UnderWay;
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::null;
-
-thread_local! {
-    static NEWEST: Cell<*const Frame> = const { Cell::new(null()) };
-}
+use std::sync::Arc;
+use table::{FRAMES, Frames};
 
 /// See the module's header.
 pub(crate) struct Frame {
@@ -32,70 +34,71 @@ pub(crate) struct Frame {
     /// What a panic has dropped, and is dropped for good when it is known why the actor ends, or
     /// that it goes on.
     put_off: RefCell<Vec<Box<dyn Any>>>,
+    /// That of the actors which it spawns, once it has spawned one here.
+    lineage: OnceCell<Arc<Lineage>>,
 }
 
 /// What a panic has dropped within a frame: see [`put_off`].
 pub(crate) type PutOff = Vec<Box<dyn Any>>;
 
-/// In the list until this is dropped.
-struct Entered<'a>(&'a Frame);
+/// In the table of this thread until this is dropped.
+struct Entered<'a>(&'a Frame, *const Frames);
 
 impl Drop for Entered<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        let (older, newer) = (self.0.older.get(), self.0.newer.get());
-        // SAFETY: both are null or in the list of this thread, so they stand.
-        unsafe {
-            match newer.is_null() {
-                true => NEWEST.set(older),
-                false => (*newer).older.set(older),
-            }
-            if !older.is_null() {
-                (*older).newer.set(newer);
-            }
-        }
+        // SAFETY: `enter` has put it into that table, of this thread, which it does not leave.
+        unsafe { (*self.1).remove(self.0) };
     }
 }
 
 /// Runs `f` as code of this actor. With the result comes what a panic has put off.
 #[inline]
 pub(crate) fn enter<R>(process: &(dyn Process + 'static), task: UnderWay, f: impl FnOnce() -> R) -> (R, PutOff) {
-    let older = NEWEST.get();
-    let frame =
-        Frame { process, task, older: Cell::new(older), newer: Cell::new(null()), put_off: RefCell::new(Vec::new()) };
-    NEWEST.set(&raw const frame);
-    // SAFETY: it is null or in the list of this thread, so it stands.
-    if let Some(older) = unsafe { older.as_ref() } {
-        older.newer.set(&raw const frame);
-    }
-    let entered = Entered(&frame);
+    let (older, newer) = (Cell::new(null()), Cell::new(null()));
+    let (put_off, lineage) = (RefCell::new(Vec::new()), OnceCell::new());
+    let frame = Frame { process, task, older, newer, put_off, lineage };
+    // SAFETY: it is taken out below, before it goes or moves.
+    let entered = FRAMES.with(|frames| unsafe {
+        frames.insert(&frame);
+        Entered(&frame, frames)
+    });
     let result = f();
     drop(entered);
     let put_off = frame.put_off.into_inner();
     if !put_off.is_empty() {
-        process.life().set_put_off(false);
+        process.life().set_mark(PUT_OFF, false);
     }
     (result, put_off)
 }
 
+/// Does no code of actors run on this thread, nor is set aside there?
+#[inline(always)]
+pub(crate) fn is_free_of_actors() -> bool {
+    // (At the very end of a thread there is no table any more.)
+    FRAMES.try_with(Frames::is_empty).unwrap_or(true)
+}
+
 /// Calls `f` with each frame of the calling task, the newest first, until that says so.
-fn find<R>(mut f: impl FnMut(&Frame) -> Option<R>) -> Option<R> {
-    // (At the very end of a thread there is no list any more.)
-    let mut at = NEWEST.try_with(Cell::get).unwrap_or(null());
-    if at.is_null() {
+#[inline]
+fn find<R>(f: impl FnMut(&Frame) -> Option<R>) -> Option<R> {
+    if is_free_of_actors() {
         return None;
     }
     let here = UnderWay::here();
-    // SAFETY: what is in the list of this thread stands, and nothing leaves it here: `f` is code of
-    // this crate, which does not wait.
-    while let Some(frame) = unsafe { at.as_ref() } {
-        if frame.task == here
-            && let Some(found) = f(frame)
-        {
-            return Some(found);
-        }
-        at = frame.older.get();
-    }
-    None
+    // SAFETY: `f` is code of this crate: it takes what it needs of a frame.
+    FRAMES.with(|frames| unsafe { frames.find(here, f) })
+}
+
+/// The lineage that was [kept](keep_lineage) in the frame here, if an actor runs here.
+#[inline]
+pub(crate) fn lineage() -> Option<Option<Arc<Lineage>>> {
+    find(|frame| Some(frame.lineage.get().cloned()))
+}
+
+/// Keeps the lineage of the actor that runs here, as long as this frame stands.
+pub(crate) fn keep_lineage(lineage: &Arc<Lineage>) {
+    find(|frame| frame.lineage.set(lineage.clone()).ok());
 }
 
 impl Frame {
@@ -142,7 +145,7 @@ pub(crate) fn put_off<T: 'static>(value: T) -> Result<(), T> {
     find(|frame| {
         let value: Box<dyn Any> = Box::new(value.take()?);
         frame.put_off.borrow_mut().push(value);
-        frame.life().set_put_off(true);
+        frame.life().set_mark(PUT_OFF, true);
         Some(())
     });
     value.map_or(Ok(()), Err)
@@ -152,7 +155,7 @@ pub(crate) fn put_off<T: 'static>(value: T) -> Result<(), T> {
 /// caught them.
 #[inline(always)]
 pub(crate) fn goes_on(life: &Life) {
-    if life.has_put_off() {
+    if life.has_mark(PUT_OFF) {
         drop_put_off(life);
     }
 }
@@ -166,7 +169,7 @@ fn drop_put_off(life: &Life) {
     }
     let put_off = find(|frame| {
         (frame.life().id() == life.id()).then(|| {
-            life.set_put_off(false);
+            life.set_mark(PUT_OFF, false);
             frame.put_off.take()
         })
     });

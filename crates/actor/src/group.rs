@@ -1,7 +1,7 @@
 //! Groups: any number of actors under one name.
 
 use crate::address::Address;
-use crate::life::number;
+use crate::life::{AtEnd, number};
 use crate::link::NoProcess;
 use crate::pid::{AsPid, Pid};
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
@@ -51,9 +51,9 @@ pub fn join_group<M: Send + 'static>(group: &str, actor: &Address<M>) -> Result<
     let member = Member { pid: pid.clone(), address: Arc::new(actor.clone()), at_end: number() };
     let (at_end, left) = (member.at_end, group.clone());
     let mut table = groups();
-    let given = pid.life().extra(false, |extra| {
-        extra.at_end.push((at_end, Box::new(move |pid: &Pid| drop(take(&left, pid)))));
-    });
+    let left =
+        AtEnd { id: at_end, group: Some(left.clone()), leave: Box::new(move |pid: &Pid| drop(take(&left, pid))) };
+    let given = pid.life().extra(false, |extra| extra.at_end.push(left));
     given.ok_or(NoProcess)?;
     table.entry(group).or_default().push(member);
     Ok(())
@@ -80,7 +80,7 @@ pub fn leave_group(group: &str, actor: &impl AsPid) -> bool {
     let pid = actor.pid();
     let Some(member) = take(group, &pid) else { return false };
     let left = pid.life().with_extra(|extra| {
-        extra.at_end.iter().position(|(id, _)| *id == member.at_end).map(|at| extra.at_end.swap_remove(at))
+        extra.at_end.iter().position(|at_end| at_end.id == member.at_end).map(|at| extra.at_end.swap_remove(at))
     });
     drop(left);
     true

@@ -10,6 +10,7 @@
 //! | [`Address::call`], [`Reply`] | questions with answers |
 //! | [`link`](fn@link), [`exit`], [`kill`], [`monitor`](fn@monitor), [`Reason`] | ends, and who is told of them |
 //! | [`Supervisor`], [`Child`], [`Tree`] | who starts others, and starts them anew |
+//! | [`Pid::info`], [`suspend`], [`with_state`], [`on_crash`] | looking into actors that run, and that fail |
 //! | [`register`], [`whereis`], [`join_group`], [`Address::send_after`] | names, groups, timers |
 //!
 //! **Order.** What one sender sends to one actor comes in order, among it the word that the sender
@@ -25,9 +26,13 @@
 mod address;
 mod call;
 mod cell;
+mod control;
+mod crash;
 mod frame;
 mod group;
+mod info;
 mod life;
+mod lineage;
 mod link;
 mod mailbox;
 mod monitor;
@@ -44,8 +49,12 @@ mod timer;
 pub use address::{Address, WeakAddress};
 pub use call::{CallError, Reply};
 pub use cell::OnFull;
+pub use control::{resume, suspend, with_state, with_state_mut};
+pub use crash::{Crash, on_crash};
 pub use frame::current;
 pub use group::{group_members, join_group, leave_group, send_to_group};
+pub use info::{Info, Status};
+pub use lineage::Ancestor;
 pub use link::{NoProcess, exit, kill, link, unlink};
 pub use mailbox::Mailbox;
 pub use monitor::{Monitor, MonitorRef, monitor};

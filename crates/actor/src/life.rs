@@ -17,16 +17,18 @@
 
 use crate::call::Call;
 use crate::cell::run_nested;
+use crate::control::Control;
+use crate::crash::Crash;
+use crate::lineage::Lineage;
 use crate::link::Links;
 use crate::monitor::Watch;
 use crate::pid::{Exit, Pid};
 use crate::reason::Reason;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
-use myriad_core::engine::user_code;
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
 
 /// Where an actor is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +45,21 @@ pub(crate) struct Life {
     id: u64,
     spawned_at: &'static Location<'static>,
     stage: AtomicU8,
-    /// Has the actor's frame something that a panic has put off? (By the actor's own task alone.)
-    has_put_off: AtomicBool,
+    /// What the actor has to look at beside its messages: `PUT_OFF` and so on.
+    marks: AtomicU8,
+    /// Who has spawned it.
+    parents: Option<Arc<Lineage>>,
     about: Mutex<About>,
 }
+
+/// The actor's frame has something that a panic has put off. (Set by the actor's own task alone.)
+pub(crate) const PUT_OFF: u8 = 1;
+/// The actor may be suspended: a hint, see `control.rs`.
+pub(crate) const SUSPENDED: u8 = 2;
+/// There are orders for a server. (Changed under the lock.)
+pub(crate) const ORDERS: u8 = 4;
+/// The actor ends for a reason of its own, which nobody else has told it.
+pub(crate) const OWN: u8 = 8;
 
 /// What is under the lock of a life.
 #[derive(Default)]
@@ -66,10 +79,19 @@ pub(crate) struct Extra {
     pub(crate) at_end: Vec<AtEnd>,
     /// The call that it waits in.
     pub(crate) waits_for: Option<Call>,
+    /// What the actors have that it has spawned.
+    pub(crate) lineage: Option<Arc<Lineage>>,
+    pub(crate) control: Option<Box<Control>>,
 }
 
-/// Something to do when an actor ends, before others are told; known by a number.
-pub(crate) type AtEnd = (u64, Box<dyn FnOnce(&Pid) + Send>);
+/// Something to do when an actor ends, before others are told.
+pub(crate) struct AtEnd {
+    /// What it is known by.
+    pub(crate) id: u64,
+    /// The group that the actor leaves by it.
+    pub(crate) group: Option<Arc<str>>,
+    pub(crate) leave: Box<dyn FnOnce(&Pid) + Send>,
+}
 
 /// A number that nobody else has: actors, monitors, timers.
 pub(crate) fn number() -> u64 {
@@ -94,10 +116,15 @@ pub(crate) fn number() -> u64 {
 }
 
 impl Life {
+    #[inline(always)]
     pub(crate) fn new(spawned_at: &'static Location<'static>) -> Life {
         let about = Mutex::new(About::default());
-        let (stage, has_put_off) = (AtomicU8::new(Stage::Alive as u8), AtomicBool::new(false));
-        Life { id: number(), spawned_at, stage, has_put_off, about }
+        let (stage, marks) = (AtomicU8::new(Stage::Alive as u8), AtomicU8::new(0));
+        Life { id: number(), spawned_at, stage, marks, parents: Lineage::here(), about }
+    }
+
+    pub(crate) fn parents(&self) -> Option<&Lineage> {
+        self.parents.as_deref()
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -117,15 +144,27 @@ impl Life {
         }
     }
 
+    /// Has the actor anything to look at beside its messages?
     #[inline(always)]
-    pub(crate) fn has_put_off(&self) -> bool {
-        // Relaxed: a note of the actor's own task to itself.
-        self.has_put_off.load(Relaxed)
+    pub(crate) fn is_marked(&self) -> bool {
+        // Relaxed: `PUT_OFF` is a note of the actor's own task to itself. The others are set under
+        // the lock; who relies on that has come by it, or by the lock of the inbox, since.
+        self.marks.load(Relaxed) != 0
     }
 
-    pub(crate) fn set_put_off(&self, yes: bool) {
+    #[inline(always)]
+    pub(crate) fn has_mark(&self, mark: u8) -> bool {
         // Relaxed: as above.
-        self.has_put_off.store(yes, Relaxed);
+        self.marks.load(Relaxed) & mark != 0
+    }
+
+    pub(crate) fn set_mark(&self, mark: u8, yes: bool) {
+        // Relaxed: as above.
+        if yes {
+            self.marks.fetch_or(mark, Relaxed)
+        } else {
+            self.marks.fetch_and(!mark, Relaxed)
+        };
     }
 
     fn set_stage(&self, stage: Stage) {
@@ -177,13 +216,14 @@ impl Life {
     }
 
     /// Tells the actor to end, for this reason; of several the first counts, but for
-    /// [`Reason::Killed`], which always does.
-    pub(crate) fn ask(pid: &Pid, reason: Reason) {
+    /// [`Reason::Killed`], which always does. `is_own`: it tells itself.
+    pub(crate) fn ask(pid: &Pid, reason: Reason, is_own: bool) {
         let life = pid.life();
         let mut about = life.about.lock();
         if life.stage() != Stage::Alive || (about.reason.is_some() && reason != Reason::Killed) {
             return;
         }
+        life.set_mark(OWN, is_own);
         let before = about.reason.replace(reason);
         drop(about);
         drop(before);
@@ -193,27 +233,36 @@ impl Life {
     /// Step 1 of the exit protocol. What the actor was told to end with goes before `why`.
     pub(crate) fn settle(&self, why: Reason) -> Reason {
         let mut about = self.about.lock();
+        if self.stage() == Stage::Alive && about.reason.is_none() {
+            self.set_mark(OWN, true);
+        }
         let reason = about.reason.get_or_insert(why).clone();
         self.set_stage(Stage::Ending);
         reason
     }
 
-    /// Steps 4 and 5 of the exit protocol; in a [`user_code::call`].
-    pub(crate) fn tell(pid: &Pid, reason: &Reason) {
+    /// Steps 4 and 5 of the exit protocol; in a
+    /// [call of user code](myriad_core::engine::user_code::call).
+    pub(crate) fn tell(pid: &Pid, reason: &Reason, mut crash: Option<Box<Crash>>) {
         let life = pid.life();
-        // With its name, which is free below.
-        let crash = if let Reason::Panic(text) = reason { Some(format!("{pid} panicked: {text}")) } else { None };
         let at_end = life.with_extra(|extra| std::mem::take(&mut extra.at_end)).unwrap_or_default();
-        for (_, leave) in at_end {
-            run_nested("what an actor does at its end", || leave(pid));
+        for at_end in at_end {
+            run_nested("what an actor does at its end", || (at_end.leave)(pid));
         }
         let extra = {
             let mut about = life.about.lock();
             life.set_stage(Stage::Dead);
             about.extra.take()
         };
+        if let Some(crash) = &mut crash {
+            crash.child = extra.as_ref().and_then(|of| of.watches.iter().find_map(|watch| watch.child().cloned()));
+            crash.tell();
+        }
         let mut heard = false;
         if let Some(mut extra) = extra {
+            if let Some(lineage) = extra.lineage.take() {
+                lineage.ended(extra.name.take());
+            }
             for watch in extra.watches.drain(..) {
                 heard = true;
                 watch.tell(pid, reason);
@@ -227,9 +276,10 @@ impl Life {
             }
         }
         if let Some(crash) = crash
+            && crash.child.is_none()
             && !heard
         {
-            user_code::report(&crash);
+            crash.report();
         }
     }
 }

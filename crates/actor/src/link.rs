@@ -43,6 +43,14 @@ impl Links {
             _ => false,
         }
     }
+
+    pub(crate) fn pids(&self) -> Vec<Pid> {
+        match self {
+            Links::None => Vec::new(),
+            Links::One(pid) => vec![pid.clone()],
+            Links::Many(many) => many.values().cloned().collect(),
+        }
+    }
 }
 
 impl IntoIterator for Links {
@@ -126,7 +134,7 @@ pub(crate) fn deliver(pid: &Pid, exit: Exit) {
     if let Err(exit) = pid.0.exit_message(exit)
         && !exit.reason.is_normal()
     {
-        Life::ask(pid, exit.reason);
+        Life::ask(pid, exit.reason, false);
     }
 }
 
@@ -152,7 +160,7 @@ pub fn exit(actor: &impl AsPid, reason: Reason) {
         return deliver(&pid, Exit { from, reason });
     }
     if pid.0.exit_message(Exit { from, reason: reason.clone() }).is_err() {
-        Life::ask(&pid, reason);
+        Life::ask(&pid, reason, true);
         drop((me, pid));
         myriad_core::cancel::check();
     }
@@ -177,5 +185,5 @@ pub fn exit(actor: &impl AsPid, reason: Reason) {
 /// assert_eq!(watch.wait().reason, Reason::Killed);
 /// ```
 pub fn kill(actor: &impl AsPid) {
-    Life::ask(&actor.pid(), Reason::Killed);
+    Life::ask(&actor.pid(), Reason::Killed, false);
 }

@@ -57,13 +57,13 @@ impl<M: Send + 'static> Mailbox<M> {
         message
     }
 
-    /// Takes the oldest message if there is one.
+    /// Takes the oldest message if there is one, and the actor is not [suspended](crate::suspend).
     #[inline]
     pub fn try_receive(&mut self) -> Option<M> {
         if let Some(message) = self.saved_first() {
             return Some(message);
         }
-        self.cell.inbox.pop().inspect(|_| self.cell.took())
+        self.cell.inbox.try_receive().inspect(|_| self.cell.took())
     }
 
     /// Takes the oldest message; waits so long for one. `None`: the time was over.
@@ -119,7 +119,7 @@ impl<M: Send + 'static> Mailbox<M> {
         deadline: Option<Instant>,
         mut test: impl FnMut(&M) -> Option<R>,
     ) -> Option<(M, R)> {
-        goes_on(&self.cell.life);
+        self.look_around();
         let mut found = self.saved_mut().take(mark, &mut test);
         while found.is_none() {
             let message = match self.cell.inbox.receive(deadline) {
@@ -140,7 +140,7 @@ impl<M: Send + 'static> Mailbox<M> {
         deadline: Option<Instant>,
         mut test: impl FnMut(&M) -> Option<R>,
     ) -> Option<(M, R)> {
-        goes_on(&self.cell.life);
+        self.look_around();
         let mut found = self.saved_mut().take(mark, &mut test);
         while found.is_none() {
             let received = match deadline {
@@ -215,10 +215,38 @@ impl<M: Send + 'static> Mailbox<M> {
 
     #[inline(always)]
     fn saved_first(&mut self) -> Option<M> {
-        goes_on(&self.cell.life);
+        self.look_around();
         let message = self.saved.as_mut()?.first()?;
         self.cell.took();
         Some(message)
+    }
+
+    #[inline(always)]
+    fn look_around(&mut self) {
+        if self.cell.life.is_marked() {
+            self.obey_marks();
+        }
+    }
+
+    /// What panics have put off is dropped. What a suspended actor has put off goes back into the
+    /// inbox, which gives it nothing.
+    #[cold]
+    #[inline(never)]
+    fn obey_marks(&mut self) {
+        goes_on(&self.cell.life);
+        if self.cell.inbox.is_paused() {
+            self.put_back_all();
+        }
+    }
+
+    /// What was put off goes back. (Where the inbox is closed it is dropped here.)
+    fn put_back_all(&mut self) {
+        while let Some(message) = self.saved.as_mut().and_then(|saved| saved.last()) {
+            drop(self.cell.inbox.put_back(message));
+        }
+        if let Some(saved) = &mut self.saved {
+            saved.forget_marks();
+        }
     }
 
     fn saved_mut(&mut self) -> &mut Saved<M> {
@@ -230,9 +258,7 @@ impl<M: Send + 'static> Mailbox<M> {
 /// actor ends.
 impl<M: Send + 'static> Drop for Mailbox<M> {
     fn drop(&mut self) {
-        while let Some(message) = self.saved.as_mut().and_then(|saved| saved.last()) {
-            drop(self.cell.inbox.put_back(message));
-        }
+        self.put_back_all();
     }
 }
 

@@ -20,15 +20,22 @@ pub(crate) struct Watch {
 enum Tells {
     Waiting(OnceSender<Down>),
     By(Box<dyn FnOnce(Down) + Send>),
+    /// Of a supervisor, which knows the actor by the name of the watch.
+    Supervisor(Box<dyn FnOnce(Down) + Send>),
 }
 
 impl Watch {
+    /// The name of the actor as a child of a supervisor, if that has made this.
+    pub(crate) fn child(&self) -> Option<&Arc<str>> {
+        if let Tells::Supervisor(_) = self.tells { self.name.as_ref() } else { None }
+    }
+
     /// In a [`user_code::call`].
     pub(crate) fn tell(self, pid: &Pid, reason: &Reason) {
         let down = Down { monitor: self.id, pid: pid.clone(), name: self.name, reason: reason.clone() };
         match self.tells {
             Tells::Waiting(sender) => drop(sender.send(down)),
-            Tells::By(tell) => run_nested("a monitor", || tell(down)),
+            Tells::By(tell) | Tells::Supervisor(tell) => run_nested("a monitor", || tell(down)),
         }
     }
 }
@@ -75,6 +82,11 @@ pub(crate) fn monitor_as(pid: Pid, name: Option<Arc<str>>) -> Monitor {
 /// called once, where the actor ends, or here.
 pub(crate) fn monitor_by(pid: &Pid, name: Option<Arc<str>>, tell: impl FnOnce(Down) + Send + 'static) -> MonitorRef {
     MonitorRef { pid: pid.clone(), id: watch(pid, name, Tells::By(Box::new(tell))) }
+}
+
+/// The same for the supervisor of a child with this name.
+pub(crate) fn monitor_child(pid: &Pid, child: Arc<str>, tell: impl FnOnce(Down) + Send + 'static) {
+    watch(pid, Some(child), Tells::Supervisor(Box::new(tell)));
 }
 
 /// Watches for the end of an actor: see [`monitor`]. Dropped, it watches no longer.

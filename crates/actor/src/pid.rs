@@ -2,6 +2,7 @@
 
 use crate::life::{Life, Stage};
 use crate::reason::Reason;
+use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,6 +18,29 @@ pub(crate) unsafe trait Process: Send + Sync {
     fn interrupt(&self);
     /// How many messages wait.
     fn queued(&self) -> usize;
+    /// Does it wait for a message?
+    fn is_at_rest(&self) -> bool;
+    fn traps_exits(&self) -> bool;
+    /// Of a server: what it is.
+    fn served(&self) -> Option<Served> {
+        None
+    }
+    /// The actor gets no message. False: it has ended.
+    fn pause(&self) -> bool;
+    /// It gets messages again.
+    fn resume(&self);
+    fn is_paused(&self) -> bool;
+    /// Of a server: an order has come.
+    fn obey(&self) {}
+}
+
+/// What a server is.
+#[derive(Clone, Copy)]
+pub(crate) struct Served {
+    pub(crate) is: TypeId,
+    pub(crate) name: &'static str,
+    /// How many messages were put in so far.
+    pub(crate) position: usize,
 }
 
 /// The `Arc` that a process lies in.

@@ -5,7 +5,7 @@
 //! the [exit protocol](crate::life) takes it out of both before it tells anybody.
 
 use crate::address::Address;
-use crate::life::number;
+use crate::life::{AtEnd, number};
 use crate::link::NoProcess;
 use crate::monitor::{Monitor, monitor_as};
 use crate::pid::{AsPid, Pid};
@@ -85,7 +85,8 @@ pub fn register<M: Send + 'static>(name: &str, actor: &Address<M>) -> Result<(),
         Some(name) => Err(NameError::HasName(name.clone())),
         None => {
             extra.name = Some(name.clone());
-            extra.at_end.push((at_end, Box::new(move |pid: &Pid| drop(take(&freed, pid)))));
+            let leave = Box::new(move |pid: &Pid| drop(take(&freed, pid)));
+            extra.at_end.push(AtEnd { id: at_end, group: None, leave });
             Ok(())
         }
     });
@@ -108,7 +109,7 @@ pub fn unregister(name: &str) -> bool {
     let Some(named) = names().remove(name) else { return false };
     let left = named.pid.life().with_extra(|extra| {
         extra.name = None;
-        extra.at_end.iter().position(|(id, _)| *id == named.at_end).map(|at| extra.at_end.swap_remove(at))
+        extra.at_end.iter().position(|at_end| at_end.id == named.at_end).map(|at| extra.at_end.swap_remove(at))
     });
     drop(left);
     true

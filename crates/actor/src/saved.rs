@@ -62,6 +62,11 @@ impl<M> Saved<M> {
         }
     }
 
+    /// All was taken, and comes back later: marks of before are good no longer.
+    pub(crate) fn forget_marks(&mut self) {
+        self.moves += 1;
+    }
+
     /// Takes the oldest from the mark on for which `test` has an answer.
     pub(crate) fn take<R>(&mut self, mark: Option<Mark>, test: &mut impl FnMut(&M) -> Option<R>) -> Option<(M, R)> {
         let from = match mark {

@@ -141,7 +141,7 @@ impl Builder {
         if let Some(partner) = &self.link
             && let Err(NoProcess) = link(&pid(), partner)
         {
-            Life::ask(&pid(), Reason::NoProcess);
+            Life::ask(&pid(), Reason::NoProcess, false);
         }
     }
 

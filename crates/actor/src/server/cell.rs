@@ -13,13 +13,14 @@ use super::{Context, Next, Server};
 use crate::cell::{Cell, Gate, Target, call_nested, exit_message};
 use crate::frame;
 use crate::life::Life;
-use crate::pid::{Exit, Process, this};
+use crate::pid::{Exit, Process, Served, this};
 use crate::reason::Reason;
 use crate::task::reason_of;
 use myriad_core::engine::running::{UnderWay, has_room};
 use myriad_core::engine::{home, unwind, user_code};
 use myriad_core::{Handle, JoinHandle};
 use myriad_sync::inbox::Popped;
+use std::any::{TypeId, type_name};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
@@ -38,6 +39,29 @@ pub(super) struct State<S> {
     /// The timer of [`Next::GoFor`], and how many there were.
     timer: Option<JoinHandle<()>>,
     pub(super) timers: u64,
+}
+
+impl<S> State<S> {
+    /// (If it has fired already its turn finds another number.)
+    #[cold]
+    fn stop_timer(&mut self) {
+        self.timer.take().inspect(JoinHandle::cancel);
+    }
+}
+
+/// The text of a message that is being handled. Dropped with it, the server fails: the text is left
+/// for those who are told.
+struct InHand<'a> {
+    life: &'a Life,
+    what: Option<String>,
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        if let Some(what) = self.what.take() {
+            self.life.extra(true, |extra| extra.control().last_message.replace(what));
+        }
+    }
 }
 
 // SAFETY: the state is reached by the consumer alone, and goes from one to the next through the
@@ -92,29 +116,42 @@ impl<S: Server> ServerCell<S> {
     pub(super) unsafe fn step(&self, first: First<S::Message>) -> Next<S::Message> {
         // SAFETY: the caller consumes (this function's contract).
         let state = unsafe { self.state() };
-        frame::goes_on(&self.cell.life);
         let mut cx = Context::new(self);
-        if state.timer.is_some() {
-            // (Cancelled; if it has fired already its turn finds another number.)
-            state.timer.take().inspect(JoinHandle::cancel);
+        if state.timer.is_some() && !matches!(first, First::Look) {
+            state.stop_timer();
         }
         let Some(server) = state.server.as_mut() else { return Next::Stop(Reason::Normal) };
         let mut next = match first {
             First::Message(message) => {
                 self.cell.took();
-                server.handle(message, &mut cx)
+                self.handle(server, message, &mut cx)
             }
             First::Idle(number) if number == state.timers => server.idle(&mut cx),
-            First::Idle(_) | First::End => Next::Go,
+            First::Idle(_) | First::Look | First::End => Next::Go,
         };
         while let Next::Continue(message) = next {
-            next = server.handle(message, &mut cx);
+            next = self.handle(server, message, &mut cx);
         }
         if let Next::GoFor(limit) = next {
             state.timers += 1;
             state.timer = Some(self.wake_later(limit, state.timers));
         }
         next
+    }
+
+    #[inline(always)]
+    fn handle(&self, server: &mut S, message: S::Message, cx: &mut Context<'_, S>) -> Next<S::Message> {
+        match S::DESCRIBE {
+            None => server.handle(message, cx),
+            Some(describe) => {
+                let mut hand = InHand { life: &self.cell.life, what: Some(describe(&message)) };
+                let next = server.handle(message, cx);
+                if !matches!(&next, Next::Stop(why) if !why.is_expected()) {
+                    hand.what = None;
+                }
+                next
+            }
+        }
     }
 
     /// Ends the server: the whole exit protocol.
@@ -157,6 +194,7 @@ impl<S: Server> ServerCell<S> {
         match result {
             Ok(Next::Stop(why)) => Turn::begin_end(self.arc(), why, put_off),
             Ok(_) => match self.cell.inbox.pop_or_idle() {
+                Popped::Idle if self.has_order() => Turn::begin(self.arc(), First::Look),
                 Popped::Idle => {}
                 Popped::Message(message) => Turn::begin(self.arc(), First::Message(message)),
                 Popped::Interrupted => Turn::begin(self.arc(), First::End),
@@ -184,6 +222,45 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn queued(&self) -> usize {
         self.cell.inbox.len()
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.cell.inbox.is_at_rest()
+    }
+
+    fn traps_exits(&self) -> bool {
+        self.cell.trap().is_some()
+    }
+
+    fn served(&self) -> Option<Served> {
+        let position = self.cell.inbox.position();
+        Some(Served { is: TypeId::of::<S>(), name: type_name::<S>(), position })
+    }
+
+    fn pause(&self) -> bool {
+        self.cell.inbox.pause()
+    }
+
+    fn resume(&self) {
+        if self.cell.inbox.resume() {
+            Turn::begin(self.arc(), First::Look);
+        }
+        // (Where a message has come, this fails, and the timer is none any more.)
+        if let Some(number) = self.cell.life.take_late()
+            && self.cell.inbox.begin()
+        {
+            Turn::begin(self.arc(), First::Idle(number));
+        }
+    }
+
+    fn is_paused(&self) -> bool {
+        self.cell.inbox.is_paused()
+    }
+
+    fn obey(&self) {
+        if self.cell.inbox.begin_paused() {
+            Turn::begin(self.arc(), First::Look);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cell;
 mod context;
+mod look;
 mod turn;
 
 pub use context::Context;
@@ -64,6 +65,29 @@ pub trait Server: Sized + Send + 'static {
     /// it does so ends when the handler returns: so say `false` if handlers wait for what may never
     /// come. A handler sees the task-locals of the task that runs it.
     const CALL_IN_PLACE: bool = true;
+
+    /// Says what a message is, for the word about a server that [fails](crate::Crash) with it: most
+    /// often `Some(|message| format!("{message:?}"))`. Called with each message before its handler,
+    /// for that takes the message; `None` costs nothing. A panic of it is one of the handler.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Context, Next, Server};
+    /// struct Divider;
+    /// impl Server for Divider {
+    ///     type Message = u32;
+    ///     const DESCRIBE: Option<fn(&u32) -> String> = Some(|n| format!("{n:?}"));
+    ///     fn handle(&mut self, n: u32, _: &mut Context<Self>) -> Next<u32> {
+    ///         assert_ne!(100 / n, 1000);
+    ///         Next::Go
+    ///     }
+    /// }
+    /// let (tx, rx) = myriad::channel::unbounded();
+    /// actor::on_crash(move |crash| drop(tx.try_send(crash.last_message.clone())));
+    /// actor::serve(Divider).cast(0);
+    /// assert_eq!(rx.recv(), Ok(Some("0".into())));
+    /// ```
+    const DESCRIBE: Option<fn(&Self::Message) -> String> = None;
 
     /// Handles a message, and says how to go on.
     fn handle(&mut self, message: Self::Message, cx: &mut Context<'_, Self>) -> Next<Self::Message>;

@@ -21,6 +21,8 @@ pub(super) enum First<M> {
     Message(M),
     /// The timer of this number has fired.
     Idle(u64),
+    /// There is something to look at beside the messages.
+    Look,
     /// The server was told to end.
     End,
 }
@@ -91,17 +93,48 @@ impl<S: Server> Turn<S> {
 fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
     let mut next = first;
     for _ in 0..MOST {
+        if server.cell().life.is_marked() {
+            return attentive(server, next);
+        }
         // SAFETY: this turn consumes, and the server has not ended: who ends it consumes no more.
         if let Next::Stop(why) = unsafe { server.step(next) } {
             return Some(why);
         }
         next = match server.cell().inbox.pop_or_idle() {
             Popped::Message(message) => First::Message(message),
+            Popped::Idle if server.has_order() => First::Look,
             Popped::Idle => return None,
             // (What it was told to end with goes before this.)
             Popped::Interrupted => return Some(Reason::Cancelled),
         };
     }
+    hand_over(server, next)
+}
+
+/// The same, where there is more to look at than messages.
+#[cold]
+#[inline(never)]
+fn attentive<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
+    let mut next = first;
+    for _ in 0..MOST {
+        // SAFETY: this turn consumes, and the server has not ended, as in `all`.
+        next = unsafe { server.look_around(next) };
+        // SAFETY: this turn consumes still: a look around gives nothing up.
+        if let Next::Stop(why) = unsafe { server.step(next) } {
+            return Some(why);
+        }
+        next = match server.cell().inbox.pop_or_idle() {
+            Popped::Message(message) => First::Message(message),
+            Popped::Idle if server.has_order() => First::Look,
+            Popped::Idle => return None,
+            Popped::Interrupted => return Some(Reason::Cancelled),
+        };
+    }
+    hand_over(server, next)
+}
+
+/// This turn has had its share.
+fn hand_over<S: Server>(server: &Arc<ServerCell<S>>, next: First<S::Message>) -> Option<Reason> {
     // SAFETY: nobody is named: this task goes, and the next one names itself.
     if unsafe { !server.cell().inbox.consume(None) } {
         if let First::Message(message) = next {
@@ -132,8 +165,16 @@ impl<S: Server> ServerCell<S> {
         self.home().spawn_async(async move {
             sleep_async(limit).await;
             while let Some(server) = this.upgrade() {
-                if server.cell().inbox.begin() {
+                let (inbox, life) = (&server.cell().inbox, &server.cell().life);
+                if inbox.begin() {
                     return Turn::begin(server, First::Idle(number));
+                }
+                if inbox.is_paused() {
+                    life.set_late(number);
+                    // Where this finds it paused still, the resume finds the number.
+                    if inbox.is_paused() || life.take_late().is_none() {
+                        return;
+                    }
                 }
                 drop(server);
                 // The turn that has set the timer has not given the inbox up yet; or a message has

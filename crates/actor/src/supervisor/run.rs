@@ -12,11 +12,10 @@ use super::{Child, Strategy, Supervisor};
 use crate::call::Reply;
 use crate::link::{exit, kill};
 use crate::mailbox::Mailbox;
-use crate::monitor::monitor_by;
+use crate::monitor::monitor_child;
 use crate::pid::{Exit, Pid};
 use crate::reason::Reason;
 use myriad_core::engine::running::UnderWay;
-use myriad_core::engine::user_code;
 use myriad_core::time;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -182,8 +181,9 @@ impl Running {
         // In the table before anything is waited for: a supervisor that is killed meanwhile takes
         // along what is there.
         entry.running = Some(started);
+        let id = entry.child.id.clone();
         let me = self.mail.address();
-        monitor_by(&pid, None, move |down| me.force(Order::Down(at, generation, down.reason)));
+        monitor_child(&pid, id, move |down| me.force(Order::Down(at, generation, down.reason)));
         let mut result = Ok(());
         if let (Some(tree), Some(begun)) = (tree, begun) {
             result = tree.when(begun.recv_async().await.ok()).map(drop).map_err(Reason::of);
@@ -215,9 +215,6 @@ impl Running {
         let Some(entry) = self.table.get(at).filter(|entry| entry.generation == generation) else { return Ok(()) };
         if entry.running.take().is_none() {
             return Ok(());
-        }
-        if let Reason::Panic(text) = &reason {
-            user_code::report(&format!("child '{}' of a supervisor panicked: {text}", entry.child.id));
         }
         let wants = match entry.child.restart {
             Restart::Permanent => true,

@@ -26,6 +26,12 @@ impl UnderWay {
         })
     }
 
+    /// A number that no other task has which is under way now.
+    #[inline(always)]
+    pub fn number(self) -> usize {
+        self.0.addr()
+    }
+
     /// Marks the task as cancelled, for good. `None` if it was marked before. Takes no lock, and
     /// wakes nobody: that is for [`ToTell::tell`].
     ///

@@ -2,7 +2,7 @@
 //! told twice, or left with a name.
 
 use crate::*;
-use myriad::actor::{Builder, exit, link, register, unlink, whereis_pid};
+use myriad::actor::{Builder, exit, link, register, resume, suspend, unlink, whereis_pid};
 
 /// A small generator.
 struct Random(u64);
@@ -46,14 +46,16 @@ fn a_storm_forgets_nobody() {
                 let (mut random, mut own, mut all, mut monitors) = (Random(seed * 7919), shared.clone(), Vec::new(), 0);
                 for round in 0..rounds {
                     let (a, b) = (random.next(own.len()), random.next(own.len()));
-                    match random.next(8) {
+                    match random.next(10) {
                         0 => actor::kill(&own[a]),
                         1 => exit(&own[a], Reason::of("storm")),
                         2 => drop(link(&own[a], &own[b])),
                         3 => drop(unlink(&own[a], &own[b])),
                         4 => drop(register(&name(random.next(8)), &own[a])),
                         5 => own[a].cast(()),
-                        6 => {
+                        6 => _ = suspend(&own[a]),
+                        7 => _ = resume(&own[a]),
+                        8 => {
                             monitors += 1;
                             let (told, monitor) = (told.clone(), actor::monitor(&own[a]));
                             drop(myriad::spawn_async(async move {

@@ -7,7 +7,9 @@
 mod common;
 
 mod actor_calls;
+mod actor_crashes;
 mod actor_exits;
+mod actor_looks;
 mod actor_messages;
 mod actor_monitors;
 mod actor_names;
