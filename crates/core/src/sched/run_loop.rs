@@ -2,8 +2,9 @@
 //!
 //! In this order: the blocked task that was handed a message last; those that are ready, first
 //! come, first served; the newest own unstarted task; the inbox; the injector; another worker's
-//! tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and the clock are looked
-//! at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any
+//! tasks; sleep. Every 61st turn (7th while timers are pending; in threads mode, where one task
+//! goes on after the other, also not before 300 µs are over) the inbox and the clock are looked at,
+//! who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any
 //! other unstarted task comes first, so that nothing starves. A task that comes from outside while
 //! all workers are busy makes the next turn of each such a turn, and is what that turn begins; of
 //! nine turns that are asked for in this way one goes on with what is ready. What has a priority
@@ -232,7 +233,8 @@ fn tick(w: Role) -> (Role, bool) {
 fn measure_turns(w: &Worker) {
     let now = ticks();
     let time = now.saturating_sub(w.window_began.replace(now));
-    let short = time < u64::from(w.tick_interval.get()) * FORCE_US * ticks_per_us();
+    let turns = w.tick_interval.get() * (1 + w.ticks_passed_over.take());
+    let short = time < u64::from(turns) * FORCE_US * ticks_per_us();
     let cut = w.window_cut.load(Relaxed);
     w.window_cut.store(false, Relaxed);
     if !(short && cut) {
