@@ -510,9 +510,9 @@ pub(crate) const OFTEN: u32 = 7;
 
 /// In threads mode a tick is an exchange of threads more, where tasks go on one after the other. So
 /// a worker that ticks [often](OFTEN) does so no sooner than this after its last tick, in
-/// microseconds, if nobody has asked for one. (Of an echo server of 64 connections that was one
-/// exchange in eight.)
-pub(crate) const THREAD_TICK_US: u64 = 300;
+/// microseconds, if there is nothing that a tick would find but events of sockets. (Of an echo
+/// server of 64 connections that was one exchange in eight.)
+pub(crate) const THREAD_TICK_US: u64 = 1000;
 
 /// Wakes a blocked task or thread. `worker` is the calling thread's, if it is one.
 #[inline(always)]

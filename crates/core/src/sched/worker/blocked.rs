@@ -16,6 +16,7 @@ use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
+use myriad_base::sys::clock::Instant;
 use std::ptr::null_mut;
 // Std's: one thread writes the slot, and others only estimate.
 use std::sync::atomic::AtomicPtr;
@@ -399,13 +400,24 @@ impl Role {
     /// passed over? (Ticks that are seldom take 2 % of the time, and a sieve is 4 % slower with
     /// half of them.)
     fn is_tick_due(&self) -> bool {
-        let due = self.tick_interval.get() != OFTEN
-            || self.window_cut.load(Relaxed)
-            || ticks().saturating_sub(self.window_began.get()) >= THREAD_TICK_US * ticks_per_us();
+        let due = self.tick_interval.get() != OFTEN || self.has_tick_work() || {
+            ticks().saturating_sub(self.window_began.get()) >= THREAD_TICK_US * ticks_per_us()
+        };
         if !due {
             self.ticks_passed_over.set(self.ticks_passed_over.get() + 1);
         }
         due
+    }
+
+    /// Would a tick find something, or has somebody asked for one? (But for the reactor, at which a
+    /// task looks where nothing is ready.)
+    fn has_tick_work(&self) -> bool {
+        self.window_cut.load(Relaxed)
+            || self.shared.deque.looks_busy()
+            || !self.shared.remote.inbox.is_empty()
+            || self.pool.workers.may_have_injected()
+            || self.pool.any_stuck.load(Relaxed)
+            || self.pool.clock.has_come(Instant::from_nanos(self.timers.next()))
     }
 
     /// Lets all ready tasks run first.
