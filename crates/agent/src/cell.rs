@@ -10,7 +10,8 @@
 //! afterwards at once.
 //!
 //! Under the lock stands no user code: values, rules and actions are moved out of it, and dropped
-//! or called afterwards.
+//! or called afterwards. The lock is biased, as that of a channel: an agent that one worker sends
+//! to and runs pays no locked instruction for it.
 //!
 //! **Rejected.** An [inbox](myriad_sync::inbox) beside the lock: a failure has to tell the marks in
 //! the queue and refuse sends in one step, or a restart comes between.
@@ -19,11 +20,13 @@ use crate::action::{Action, Told, What};
 use crate::error::AgentError;
 use crate::rules::Rules;
 use crate::turn::Turn;
-use myriad_base::sys::mutex::Mutex;
+use myriad_base::lock::biased::BiasedLock;
 use myriad_core::Handle;
 use myriad_core::engine::running::call_nested;
 use myriad_core::engine::unwind::drop_quietly;
 use myriad_core::engine::user_code;
+use myriad_core::engine::wait::Caller;
+use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
@@ -32,8 +35,16 @@ use std::sync::Arc;
 pub(crate) struct Cell<T: 'static> {
     /// Where its actions run.
     pub(crate) home: Handle,
-    shared: ManuallyDrop<Mutex<Shared<T>>>,
+    lock: BiasedLock,
+    /// Reached under the lock.
+    shared: ManuallyDrop<UnsafeCell<Shared<T>>>,
 }
+
+// SAFETY: what is shared is reached under the lock, and goes with the whole: values and rules are
+// handed out to all threads, actions to the one that consumes.
+unsafe impl<T: Send + Sync> Sync for Cell<T> {}
+// SAFETY: as for `Sync`.
+unsafe impl<T: Send + Sync> Send for Cell<T> {}
 
 struct Shared<T: 'static> {
     value: Arc<T>,
@@ -44,85 +55,95 @@ struct Shared<T: 'static> {
 }
 
 // Without the counts of its `Arc`, and without its value, which has an `Arc` of its own.
-const _: () = assert!(size_of::<Cell<u64>>() <= 88);
+const _: () = assert!(size_of::<Cell<u64>>() <= 96);
 
 /// What an action finds: the value, and the rules.
-pub(crate) type Found<T> = (Arc<T>, Option<Arc<Rules<T>>>);
+pub(crate) type Found<T> = (*const T, Option<Arc<Rules<T>>>);
 
 impl<T: Send + Sync + 'static> Cell<T> {
     pub(crate) fn new(value: T, home: Handle) -> Cell<T> {
         let value = Arc::new(value);
         let shared = Shared { value, rules: None, error: None, queue: VecDeque::new(), is_idle: true };
-        Cell { home, shared: ManuallyDrop::new(Mutex::new(shared)) }
+        Cell { home, lock: BiasedLock::new(), shared: ManuallyDrop::new(UnsafeCell::new(shared)) }
+    }
+
+    /// Runs `f` under the lock: nothing of the user's, nothing that waits or panics.
+    #[inline(always)]
+    fn locked<R>(&self, f: impl FnOnce(&mut Shared<T>) -> R) -> R {
+        // SAFETY: the closures of this file are short, and call neither user code nor another lock.
+        let _guard = unsafe { Caller::get().lock(&self.lock) };
+        // SAFETY: the lock is held, and what is shared is reached under it only.
+        f(unsafe { &mut *self.shared.get() })
     }
 
     #[inline]
     pub(crate) fn snapshot(&self) -> Arc<T> {
-        self.shared.lock().value.clone()
+        self.locked(|shared| shared.value.clone())
     }
 
     pub(crate) fn rules(&self) -> Option<Arc<Rules<T>>> {
-        self.shared.lock().rules.clone()
+        self.locked(|shared| shared.rules.clone())
+    }
+
+    /// For the consumer. The value stands until the consumer, who alone replaces it, does so.
+    #[inline]
+    pub(crate) fn found(&self) -> Found<T> {
+        self.locked(|shared| (Arc::as_ptr(&shared.value), shared.rules.clone()))
     }
 
     #[inline]
-    pub(crate) fn found(&self) -> Found<T> {
-        let shared = self.shared.lock();
-        (shared.value.clone(), shared.rules.clone())
-    }
-
     pub(crate) fn error(&self) -> Option<AgentError> {
-        self.shared.lock().error.as_deref().cloned()
+        self.locked(|shared| shared.error.as_deref().cloned())
     }
 
     pub(crate) fn queued(&self) -> usize {
-        self.shared.lock().queue.len()
+        self.locked(|shared| shared.queue.len())
     }
 
     /// Puts an action into the queue, behind all others; also of an agent that has failed.
     #[inline]
     pub(crate) fn push(self: &Arc<Self>, action: Action<T>) {
-        let mut shared = self.shared.lock();
-        if mem::take(&mut shared.is_idle) {
-            drop(shared);
-            return Turn::begin(self.clone(), action);
+        if let Some(first) = self.locked(|shared| shared.push(action)) {
+            Turn::begin(self.clone(), first);
         }
-        shared.queue.push_back(action);
     }
 
     /// The same, of an agent that has not failed.
     #[inline]
     pub(crate) fn push_or_refuse(self: &Arc<Self>, action: Action<T>) -> Result<(), AgentError> {
-        let mut shared = self.shared.lock();
-        if let Some(error) = shared.error.as_deref() {
-            let error = error.clone();
-            drop(shared);
-            // (Here, without the lock.)
-            drop(action);
-            return Err(error);
+        let mut action = Some(action);
+        let refused = self.locked(|shared| {
+            if shared.error.is_none() {
+                action = action.take().and_then(|action| shared.push(action));
+            }
+            shared.error.as_deref().cloned()
+        });
+        match refused {
+            // (What is refused is dropped here, without the lock.)
+            Some(error) => Err(error),
+            None => {
+                if let Some(first) = action {
+                    Turn::begin(self.clone(), first);
+                }
+                Ok(())
+            }
         }
-        if mem::take(&mut shared.is_idle) {
-            drop(shared);
-            Turn::begin(self.clone(), action);
-        } else {
-            shared.queue.push_back(action);
-        }
-        Ok(())
     }
 
     /// Takes the oldest action out, for the consumer. `None`: the agent is idle from now on.
     #[inline]
     pub(crate) fn pop_or_idle(&self) -> Option<Action<T>> {
-        let mut shared = self.shared.lock();
-        let next = shared.queue.pop_front();
-        shared.is_idle = next.is_none();
-        next
+        self.locked(|shared| {
+            let next = shared.queue.pop_front();
+            shared.is_idle = next.is_none();
+            next
+        })
     }
 
     /// This is the value from now on. Back: the old one, for whoever drops it.
     #[inline]
     pub(crate) fn publish(&self, value: Arc<T>) -> Arc<T> {
-        mem::replace(&mut self.shared.lock().value, value)
+        self.locked(|shared| mem::replace(&mut shared.value, value))
     }
 
     /// The same in the memory of the old value, where nobody reads that. The old one is dropped
@@ -130,13 +151,14 @@ impl<T: Send + Sync + 'static> Cell<T> {
     /// idle: first the caller has to send what is held.)
     #[inline]
     pub(crate) fn publish_and_pop(&self, value: T, next: &mut Option<Action<T>>) {
-        let mut shared = self.shared.lock();
-        let old = match Arc::get_mut(&mut shared.value) {
-            Some(place) => Ok(mem::replace(place, value)),
-            None => Err(mem::replace(&mut shared.value, Arc::new(value))),
-        };
-        *next = shared.queue.pop_front();
-        drop(shared);
+        let old = self.locked(|shared| {
+            let old = match Arc::get_mut(&mut shared.value) {
+                Some(place) => Ok(mem::replace(place, value)),
+                None => Err(mem::replace(&mut shared.value, Arc::new(value))),
+            };
+            *next = shared.queue.pop_front();
+            old
+        });
         match old {
             Ok(old) => drop_value(old),
             Err(read) => drop_value(read),
@@ -150,12 +172,13 @@ impl<T: Send + Sync + 'static> Cell<T> {
             let mut rules = old.as_deref().cloned().unwrap_or_default();
             change(&mut rules);
             let mut rules = Some(Arc::new(rules));
-            let mut shared = self.shared.lock();
-            let is_same = shared.rules.as_ref().map(Arc::as_ptr) == old.as_ref().map(Arc::as_ptr);
-            if is_same {
-                mem::swap(&mut shared.rules, &mut rules);
-            }
-            drop(shared);
+            let is_same = self.locked(|shared| {
+                let is_same = shared.rules.as_ref().map(Arc::as_ptr) == old.as_ref().map(Arc::as_ptr);
+                if is_same {
+                    mem::swap(&mut shared.rules, &mut rules);
+                }
+                is_same
+            });
             // (Dropped here, without the lock: the old ones, or those that came too late.)
             [rules, old].into_iter().flatten().for_each(Rules::end);
             if is_same {
@@ -169,19 +192,19 @@ impl<T: Send + Sync + 'static> Cell<T> {
     pub(crate) fn fail(&self, error: AgentError, unstarted: Option<Action<T>>) {
         let mut told: Vec<Told> = Vec::new();
         let boxed = Some(Box::new(error.clone()));
-        let mut shared = self.shared.lock();
-        shared.error = boxed;
-        if let Some(action) = unstarted {
-            shared.queue.push_front(action);
-        }
-        // Once round: what is no mark stays, in order.
-        for _ in 0..shared.queue.len() {
-            match shared.queue.pop_front() {
-                Some(Action { what: What::Mark(mark), .. }) => told.push(mark),
-                action => shared.queue.extend(action),
+        self.locked(|shared| {
+            shared.error = boxed;
+            if let Some(action) = unstarted {
+                shared.queue.push_front(action);
             }
-        }
-        drop(shared);
+            // Once round: what is no mark stays, in order.
+            for _ in 0..shared.queue.len() {
+                match shared.queue.pop_front() {
+                    Some(Action { what: What::Mark(mark), .. }) => told.push(mark),
+                    action => shared.queue.extend(action),
+                }
+            }
+        });
         for mark in told {
             _ = mark.send(Err(error.clone()));
         }
@@ -192,19 +215,19 @@ impl<T: Send + Sync + 'static> Cell<T> {
     pub(crate) fn revive(self: &Arc<Self>, value: T, drops_queue: bool) -> Option<VecDeque<Action<T>>> {
         let mut value = Arc::new(value);
         let mut dropped = VecDeque::new();
-        let mut shared = self.shared.lock();
-        let error = shared.error.take();
-        if error.is_some() {
+        let (error, next) = self.locked(|shared| {
+            let error = shared.error.take();
+            if error.is_none() {
+                return (None, None);
+            }
             mem::swap(&mut shared.value, &mut value);
             if drops_queue {
                 mem::swap(&mut shared.queue, &mut dropped);
             }
-        }
-        let next = if error.is_some() { shared.queue.pop_front() } else { None };
-        if error.is_some() {
+            let next = shared.queue.pop_front();
             shared.is_idle = next.is_none();
-        }
-        drop(shared);
+            (error, next)
+        });
         // (First: the destructor of the old value may wait for this agent.)
         if let Some(next) = next {
             Turn::begin(self.clone(), next);
@@ -212,6 +235,18 @@ impl<T: Send + Sync + 'static> Cell<T> {
         drop_value(value);
         error?;
         Some(dropped)
+    }
+}
+
+impl<T> Shared<T> {
+    /// Puts an action into the queue. If the agent was idle it comes back, and the caller consumes.
+    #[inline(always)]
+    fn push(&mut self, action: Action<T>) -> Option<Action<T>> {
+        if mem::take(&mut self.is_idle) {
+            return Some(action);
+        }
+        self.queue.push_back(action);
+        None
     }
 }
 

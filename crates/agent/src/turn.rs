@@ -157,24 +157,25 @@ fn act<T: Send + Sync + 'static>(
 
 fn apply<T: Send + Sync + 'static>(
     cell: &Cell<T>,
-    old: Arc<T>,
+    old: *const T,
     rules: Option<&Rules<T>>,
     change: Box<dyn Change<T>>,
     next: &mut Option<Action<T>>,
 ) -> Result<(), AgentError> {
-    let new = user_code::body(|| change.make(&old)).map_err(|payload| AgentError::Panic(text_of(payload)))?;
+    // SAFETY: this is the consumer, for which the value stands until it publishes another one,
+    // below (`Cell::found`).
+    let old = unsafe { &*old };
+    let new = user_code::body(|| change.make(old)).map_err(|payload| AgentError::Panic(text_of(payload)))?;
     if let Some(Err(error)) = rules.map(|rules| rules.validate(&new)) {
         drop_quietly(new);
         return Err(error);
     }
     let Some(rules) = rules.filter(|rules| rules.has_watches()) else {
-        // (So that nobody has the old one, and the new one finds room there.)
-        drop(old);
         cell.publish_and_pop(new, next);
         return Ok(());
     };
     let new = Arc::new(new);
-    drop(cell.publish(new.clone()));
+    let old = cell.publish(new.clone());
     let told = rules.tell(&old, &new);
     drop_quietly((old, new));
     told
