@@ -11,7 +11,7 @@
 //! | [`link`](fn@link), [`exit`], [`kill`], [`monitor`](fn@monitor), [`Reason`] | ends, and who is told of them |
 //! | [`Supervisor`], [`Child`], [`Tree`] | who starts others, and starts them anew |
 //! | [`Pid::info`], [`suspend`], [`with_state`], [`on_crash`] | looking into actors that run, and that fail |
-//! | [`register`], [`whereis`], [`join_group`], [`Address::send_after`] | names, groups, timers |
+//! | [`register`], [`whereis`], [`join_group`], [`Registry`], [`Address::send_after`] | names, groups, registries of one's own, timers |
 //!
 //! **Order.** What one sender sends to one actor comes in order, among it the word that the sender
 //! has ended. An [`exit`] that is not trapped, and a [`kill`], overtake what waits.
@@ -45,6 +45,7 @@ mod server;
 mod supervisor;
 mod task;
 mod timer;
+mod typed_registry;
 
 pub use address::{Address, WeakAddress};
 pub use call::{CallError, Reply};
@@ -68,3 +69,4 @@ pub use server::{Context, Next, Server, serve};
 pub use supervisor::{Child, ChildInfo, Restart, ShutdownLimit, StartError, StopReport, Strategy, Supervisor, Tree};
 pub use task::{Builder, spawn, spawn_async};
 pub use timer::Timer;
+pub use typed_registry::Registry;

@@ -13,6 +13,7 @@ mod actor_looks;
 mod actor_messages;
 mod actor_monitors;
 mod actor_names;
+mod actor_registries;
 mod actor_servers;
 mod actor_storm;
 mod actor_supervisors;
