@@ -72,12 +72,12 @@ impl<M: Send + 'static> Registrations<M> {
     }
 }
 
-struct Table<K, M: 'static> {
+struct Keys<K, M: 'static> {
     map: Map<K, Registrations<M>>,
     is_unique: bool,
 }
 
-impl<K: Hash + Eq, M: Send + 'static> Table<K, M> {
+impl<K: Hash + Eq, M: Send + 'static> Keys<K, M> {
     /// Takes a registration out of the list of its key.
     fn take(
         &self,
@@ -120,7 +120,7 @@ impl<K: Hash + Eq, M: Send + 'static> Table<K, M> {
 /// actor::monitor(&room).wait();
 /// assert_eq!(rooms.whereis(&7), None);
 /// ```
-pub struct Registry<K: 'static, M: 'static>(Arc<Table<K, M>>);
+pub struct Registry<K: 'static, M: 'static>(Arc<Keys<K, M>>);
 
 impl<K, M> Clone for Registry<K, M> {
     fn clone(&self) -> Self {
@@ -137,7 +137,7 @@ impl<K, M> fmt::Debug for Registry<K, M> {
 impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K, M> {
     /// A registry in which a key has one actor.
     pub fn unique() -> Registry<K, M> {
-        Registry(Arc::new(Table { map: Map::new(), is_unique: true }))
+        Registry(Arc::new(Keys { map: Map::new(), is_unique: true }))
     }
 
     /// A registry in which a key has any number of actors, and one actor several times if it is
@@ -157,7 +157,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K
     /// assert_eq!([(); 3].map(|()| rx.recv().unwrap()), [5; 3]);
     /// ```
     pub fn duplicate() -> Registry<K, M> {
-        Registry(Arc::new(Table { map: Map::new(), is_unique: false }))
+        Registry(Arc::new(Keys { map: Map::new(), is_unique: false }))
     }
 
     /// Registers an actor under this key, until it ends or is
@@ -193,10 +193,10 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K
 
     /// What an actor does at its end that is registered here.
     fn leave(&self, key: K, of: &Arc<Registrations<M>>, at_end: u64) -> AtEnd {
-        let (table, of) = (Arc::downgrade(&self.0), Arc::downgrade(of));
+        let (keys, of) = (Arc::downgrade(&self.0), Arc::downgrade(of));
         let leave = move |_: &Pid| {
-            if let (Some(table), Some(of)) = (table.upgrade(), of.upgrade()) {
-                drop(table.take(&key, &of, |registered| registered.at_end == at_end));
+            if let (Some(keys), Some(of)) = (keys.upgrade(), of.upgrade()) {
+                drop(keys.take(&key, &of, |registered| registered.at_end == at_end));
             }
         };
         AtEnd { id: at_end, group: None, leave: Box::new(leave) }
