@@ -11,7 +11,8 @@
 //! | [`link`](fn@link), [`exit`], [`kill`], [`monitor`](fn@monitor), [`Reason`] | ends, and who is told of them |
 //! | [`Supervisor`], [`Child`], [`Tree`] | who starts others, and starts them anew |
 //! | [`Pid::info`], [`suspend`], [`with_state`], [`on_crash`] | looking into actors that run, and that fail |
-//! | [`register`], [`whereis`], [`join_group`], [`Registry`], [`Address::send_after`] | names, groups, registries, timers |
+//! | [`register`], [`whereis`], [`join_group`], [`Registry`] | names, groups, registries |
+//! | [`Address::send_after`], [`Timer`] | messages that come later |
 //!
 //! **Order.** What one sender sends to one actor comes in order, among it the word that the sender
 //! has ended. An [`exit`] that is not trapped, and a [`kill`], overtake what waits.
