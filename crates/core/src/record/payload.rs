@@ -6,6 +6,7 @@
 
 use super::header::{Header, Kind};
 use super::memory::{CLASSES, UNIT, class_of};
+use super::peek;
 
 /// Where the payload begins.
 const PAYLOAD: usize = size_of::<Header>();
@@ -37,6 +38,17 @@ pub(crate) const fn kind<F, T>(kind: Kind) -> Kind {
 #[inline(always)]
 fn payload(record: *mut Header) -> *mut u8 {
     record.cast::<u8>().wrapping_add(PAYLOAD)
+}
+
+/// The first word of a payload that may be another task's meanwhile, or somebody's who runs: of a
+/// closure of a scope the scope's address, unless the closure stands in a box.
+///
+/// # Safety
+/// The record is readable, and has a payload.
+pub(crate) unsafe fn look_at_first_word(record: *const Header) -> usize {
+    // SAFETY: a payload begins with a word's alignment, and is readable as the record is (this
+    // function's contract).
+    unsafe { peek::word(payload(record.cast_mut()).cast()) }
 }
 
 /// Stores a value.

@@ -291,6 +291,7 @@ mod test {
             id: None,
             record,
             object,
+            scope: 0,
             since: 0,
             pool: 0,
             is_future: false,

@@ -183,6 +183,44 @@ fn a_join_says_which_it_is() {
     });
 }
 
+/// Of a task that waits for a scope it is known which tasks those are, and what they wait for.
+#[test]
+fn a_scope_says_which_tasks_it_has() {
+    in_both_modes(|rt| {
+        let name = format!("scope-{}-{}", rt.is_fiber_mode(), rt.workers());
+        let (tx, rx) = unbounded::<()>();
+        let large = [7_u8; 2000];
+        let task = start(rt, &name, move || {
+            scope(|s| {
+                for _ in 0..2 {
+                    let rx = &rx;
+                    s.spawn(move || _ = rx.recv());
+                }
+                // (One that stands in a box, of which nothing is known.)
+                s.spawn(move || std::hint::black_box(large.len()));
+            });
+        });
+        let receives = |task: &&TaskState| task.waits_for() == Some(WaitReason::Recv);
+        let of = |dump: &Dump, scope| {
+            dump.tasks().iter().filter(|task| task.scope() == Some(scope)).filter(receives).count()
+        };
+        let dump = dump_when(|dump| {
+            let owner = named(dump, &name).filter(|task| task.waits_for() == Some(WaitReason::Scope));
+            owner.is_some_and(|owner| dump.why(owner).chain().len() == 2 && of(dump, owner.object().unwrap()) == 2)
+        });
+        let owner = named(&dump, &name).unwrap();
+        assert_eq!(owner.scope(), None);
+        let why = dump.why(owner).to_string();
+        assert!(why.contains(" waits for task spawned at ") && why.contains(", which waits for a message"), "{why}");
+        // (Where there is room beside the tasks of other tests.)
+        dump_when(|dump| dump.to_string().contains("waits for the tasks of a scope: 2 tasks"));
+        assert!(dump.to_json().contains(&format!("\"scope\": {}", owner.object().unwrap())));
+        assert_eq!(task.why_waiting().unwrap().chain().len(), 2);
+        drop(tx);
+        task.join().unwrap();
+    });
+}
+
 #[test]
 fn a_task_says_what_it_waits_for_and_which() {
     each_owned(|mode, rt| {

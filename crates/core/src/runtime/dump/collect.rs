@@ -7,6 +7,7 @@ use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Header, Kind, TaskFlags};
 use crate::record::memory;
+use crate::record::payload;
 use crate::record::peek;
 use crate::record::state;
 use crate::record::task::HeapRecord;
@@ -211,6 +212,9 @@ impl<'a> Walk<'a> {
             // Acquire, as below: the parts are read between two equal looks at what the record is.
             let is_over = header.waiter(Acquire) == DONE;
             let found = if is_over { None } else { self.task(header, place) };
+            let is_scoped = marks.kind.0.has(Kind::SCOPED);
+            // SAFETY: record memory, with the payload of a closure.
+            let scope = if is_scoped { unsafe { payload::look_at_first_word(record.as_ptr()) } } else { 0 };
             fence(Acquire);
             if Marks::read(record) != marks {
                 continue;
@@ -223,7 +227,7 @@ impl<'a> Walk<'a> {
             // (A bit that was found later may be that of the first attempt.)
             let seen_before = seen_before && attempt == 0;
             let since = if task.reason.is_some() { self.since(number, seen_before) } else { 0 };
-            self.tasks.push(TaskState { since, ..task });
+            self.tasks.push(TaskState { since, scope, ..task });
             return;
         }
     }
@@ -336,6 +340,7 @@ impl<'a> Walk<'a> {
             id,
             record,
             object: waits.map_or(0, |waits| waits.object),
+            scope: 0,
             since: 0,
             pool,
             is_future,
@@ -459,6 +464,13 @@ impl<'a> Walk<'a> {
             for thread in threads.iter_mut().filter(|thread| thread.reason.has_place()) {
                 thread.made = known.get(&thread.object).copied();
             }
+        }
+        // (What is no scope's address that somebody waits for may be anything.)
+        let of_tasks = self.tasks.iter().filter_map(TaskState::ends_scope);
+        let scopes: HashSet<usize> =
+            of_tasks.chain(threads.iter().filter(|t| t.reason == WaitReason::Scope).map(|t| t.object)).collect();
+        for task in self.tasks.iter_mut().filter(|task| !scopes.contains(&task.scope)) {
+            task.scope = 0;
         }
         let calls = [BLOCKING.count(), COMPUTE.count()].into_iter();
         let calls = calls

@@ -146,7 +146,11 @@ impl TaskState {
         )?;
         let (waits, object, joins) = (Or(self.reason.map(reason)), Or(self.object()), Or(joins));
         let (socket, ms) = (Or(self.socket().map(Quoted)), self.waits_since().as_millis());
-        write!(out, ", \"waits_for\": {waits}, \"object\": {object}, \"socket\": {socket}, \"joins\": {joins}")?;
+        let scope = Or(self.scope());
+        write!(
+            out,
+            ", \"waits_for\": {waits}, \"object\": {object}, \"scope\": {scope}, \"socket\": {socket}, \"joins\": {joins}"
+        )?;
         let (made, ends) = (Or(self.made_at().map(at)), Or(self.other_ends()));
         write!(out, ", \"made_at\": {made}, \"other_ends\": {ends}, \"waits_ms\": {ms}}}")
     }

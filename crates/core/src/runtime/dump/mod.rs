@@ -83,6 +83,8 @@ pub struct TaskState {
     pub(super) id: Option<TaskId>,
     pub(super) record: usize,
     pub(super) object: usize,
+    /// The address of its scope, if somebody waits for that; else 0.
+    pub(super) scope: usize,
     /// In hundredths of a second.
     pub(super) since: u32,
     pub(super) pool: u8,
@@ -159,6 +161,12 @@ impl TaskState {
     pub fn object(&self) -> Option<usize> {
         (self.object != 0).then_some(self.object)
     }
+    /// A number for the scope that it was spawned in, if somebody waits for the end of that scope's
+    /// tasks: the [object](Self::object) of that wait. (Not known of large closures, which stand
+    /// in a box.)
+    pub fn scope(&self) -> Option<usize> {
+        (self.scope != 0).then_some(self.scope)
+    }
     /// The address of the socket that it waits for: that of the peer, or else the socket's own;
     /// `None` if it waits for something else, or the socket has none, as a pipe.
     pub fn socket(&self) -> Option<&str> {
@@ -196,6 +204,11 @@ impl TaskState {
 
     pub(super) fn joins(&self) -> Option<usize> {
         (self.reason == Some(WaitReason::Join)).then_some(self.object)
+    }
+
+    /// The scope for whose tasks it waits.
+    pub(super) fn ends_scope(&self) -> Option<usize> {
+        (self.reason == Some(WaitReason::Scope)).then_some(self.object)
     }
 }
 

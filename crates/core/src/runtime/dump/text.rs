@@ -209,6 +209,9 @@ fn activity(dump: &Dump, group: &AlikeTasks<'_>, numbers: &HashMap<usize, usize>
             }
             (None, None) => Ok(()),
         };
+        if reason == WaitReason::Scope && group.one_object {
+            text += &dump.of_scope(task.object);
+        }
     }
     if group.since >= 100 {
         _ = write!(text, ", for {} s or more", thousands(group.since as usize / 100));
@@ -294,6 +297,12 @@ impl fmt::Display for Dump {
 }
 
 impl Dump {
+    /// How many tasks this scope has, where that is known.
+    fn of_scope(&self, scope: usize) -> String {
+        let tasks = self.tasks.iter().filter(|task| task.scope == scope).count();
+        if tasks > 0 { format!(": {}", count(tasks, "task", "tasks")) } else { String::new() }
+    }
+
     fn show_threads(&self, out: &mut Lines<'_, '_>, numbers: &HashMap<usize, usize>) -> fmt::Result {
         for thread in self.threads.iter().take(NAMED) {
             let name = thread.name.as_deref().unwrap_or("without a name");
@@ -302,6 +311,7 @@ impl Dump {
             let on = match (task, numbers.get(&thread.object)) {
                 (Some(task), _) => format!(": {}", describe(task)),
                 (None, Some(number)) => format!(", {} {number}", noun(thread.reason)),
+                (None, None) if thread.reason == WaitReason::Scope => self.of_scope(thread.object),
                 (None, None) => String::new(),
             };
             fit(out, &format!("thread '{name}'"), &format!("{}{on}{limit}", thread.reason))?;

@@ -1,7 +1,7 @@
 //! What one task waits for, and what that waits for in turn.
 
 use super::text::{describe, doing};
-use super::{Dump, TaskState};
+use super::{Activity, Dump, TaskState};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -36,9 +36,9 @@ impl WhyWaiting {
 }
 
 impl Dump {
-    /// What this task waits for, and so on: see [`WhyWaiting`].
+    /// What this task waits for, and so on: see [`WhyWaiting`]. Of a scope's tasks, one that waits.
     pub fn why(&self, task: &TaskState) -> WhyWaiting {
-        self.why_by(&self.by_record(), task)
+        self.why_by(&self.ends(), task)
     }
 
     /// The index of each task, by its record.
@@ -49,10 +49,22 @@ impl Dump {
         self.tasks.iter().enumerate().map(|(i, task)| (task.record, i)).collect()
     }
 
-    fn why_by(&self, by_record: &HashMap<usize, usize>, task: &TaskState) -> WhyWaiting {
+    fn ends(&self) -> Ends {
+        let scoped = self.tasks.iter().enumerate().filter(|(_, task)| task.scope != 0);
+        let mut by_scope = HashMap::new();
+        for (i, task) in scoped {
+            let chosen = by_scope.entry(task.scope).or_insert(i);
+            if self.tasks[*chosen].activity != Activity::Waits && task.activity == Activity::Waits {
+                *chosen = i;
+            }
+        }
+        Ends { by_record: self.by_record(), by_scope }
+    }
+
+    fn why_by(&self, ends: &Ends, task: &TaskState) -> WhyWaiting {
         let mut chain = vec![task.clone()];
         let mut met = HashSet::from([task.record]);
-        while let Some(&next) = chain.last().and_then(|last| by_record.get(&last.joins()?)) {
+        while let Some(next) = chain.last().and_then(|last| ends.awaited_by(last)) {
             let next = &self.tasks[next];
             if !met.insert(next.record) {
                 let mut cycle = chain.iter().skip_while(|task| task.record != next.record);
@@ -68,11 +80,12 @@ impl Dump {
     /// that comes to a cycle before all others. Each task is walked over once.
     pub(crate) fn longest_chain(&self) -> Option<WhyWaiting> {
         const ON_PATH: usize = usize::MAX;
-        let by_record = self.by_record();
-        let next = |i: usize| by_record.get(&self.tasks[i].joins()?).copied();
+        let ends = self.ends();
+        let next = |i: usize| ends.awaited_by(&self.tasks[i]);
         // Does its chain come to a cycle, and of how many tasks is the chain? 0: not known yet.
         let mut chains = vec![(false, 0); self.tasks.len()];
-        let joiners = || (0..self.tasks.len()).filter(|&i| self.tasks[i].joins().is_some());
+        let waits = |i: &usize| self.tasks[*i].joins().is_some() || next(*i).is_some();
+        let joiners = || (0..self.tasks.len()).filter(waits);
         for first in joiners() {
             let (mut path, mut at) = (Vec::new(), Some(first));
             while let Some(i) = at.filter(|&i| chains[i].1 == 0) {
@@ -92,7 +105,20 @@ impl Dump {
             }
         }
         let longest = joiners().max_by_key(|&i| chains[i])?;
-        Some(self.why_by(&by_record, &self.tasks[longest]))
+        Some(self.why_by(&ends, &self.tasks[longest]))
+    }
+}
+
+/// Which task another one waits for, by indices in a dump.
+struct Ends {
+    by_record: HashMap<usize, usize>,
+    by_scope: HashMap<usize, usize>,
+}
+
+impl Ends {
+    fn awaited_by(&self, task: &TaskState) -> Option<usize> {
+        let joined = task.joins().and_then(|record| self.by_record.get(&record));
+        joined.or_else(|| self.by_scope.get(&task.ends_scope()?)).copied()
     }
 }
 
