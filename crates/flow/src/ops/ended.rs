@@ -9,6 +9,7 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// An operation that runs. `L` is what it may have in hand.
 #[must_use = "an operation that fails says so in its handle; `detach` leaves it alone"]
@@ -80,6 +81,37 @@ impl<L: Send + 'static> Operation<L> {
     /// If its runtime has ended first.
     pub fn join(self) -> Ended<L> {
         self.task.join().unwrap_or_else(|error| error.resume())
+    }
+
+    /// As [`join`](Self::join), for so long at most. (A limit around a `join` would cancel the
+    /// operation, and what it had left would be lost.)
+    ///
+    /// # Errors
+    /// It has not ended: here is its handle.
+    ///
+    /// # Panics
+    /// As [`join`](Self::join).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::unbounded, flow};
+    /// use std::time::Duration;
+    /// let ((from, numbers), (twice, to)) = (unbounded(), unbounded());
+    /// let maps = flow::pipe(numbers.into_iter().map(|n: u32| 2 * n), twice);
+    /// from.send(4)?;
+    /// assert_eq!(to.recv(), Ok(8));
+    /// let maps = maps.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// drop(from);
+    /// assert!(maps.join().is_complete());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn join_timeout(self, limit: Duration) -> Result<Ended<L>, Operation<L>> {
+        let Operation { task, token } = self;
+        match task.join_timeout(limit) {
+            Ok(ended) => Ok(ended.unwrap_or_else(|error| error.resume())),
+            Err(task) => Err(Operation { task, token }),
+        }
     }
 
     /// Leaves it running without a handle.

@@ -8,6 +8,24 @@ use myriad::flow::{merge, mult, pipe, pipeline, publish, split};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::Duration;
+
+/// Whoever joins for so long at most has the handle afterwards, and what was left is not lost.
+#[test]
+fn a_join_with_a_limit_loses_nothing() {
+    each_runtime(|| {
+        let (tx, rx) = bounded(1);
+        let mut source = pipe(0_u32..10, tx);
+        wait_until(|| !rx.is_empty());
+        for limit in [Duration::ZERO, Duration::from_millis(1)] {
+            source = source.join_timeout(limit).unwrap_err();
+        }
+        source.cancel();
+        let ended = source.join_timeout(Duration::from_secs(1000)).unwrap();
+        assert!(matches!(ended.why, Why::Cancelled));
+        assert_eq!((ended.given, ended.left), (1, vec![1]));
+    });
+}
 
 /// One whose ends never make it wait is cancelled, too.
 #[test]
