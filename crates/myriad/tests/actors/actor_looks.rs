@@ -535,16 +535,18 @@ fn a_look_that_panics() {
 /// A change that panics while a message is in hand whose destructor panics, too: that comes later.
 #[test]
 fn a_look_that_panics_before_a_message_that_does() {
-    struct Fails(Arc<AtomicUsize>);
+    struct Fails(Option<Arc<AtomicUsize>>);
     impl Drop for Fails {
         fn drop(&mut self) {
-            self.0.fetch_add(1, SeqCst);
-            panic!("planned: a message");
+            if let Some(drops) = self.0.take() {
+                drops.fetch_add(1, SeqCst);
+                panic!("planned: a message");
+            }
         }
     }
     enum Message {
         Wait(Arc<Event>, Arc<Event>),
-        Hold(#[allow(dead_code, reason = "for its destructor")] Fails),
+        Hold(Fails),
     }
     struct Holds;
     impl Server for Holds {
@@ -555,7 +557,7 @@ fn a_look_that_panics_before_a_message_that_does() {
                     begun.set();
                     until.wait();
                 }
-                Message::Hold(fails) => std::mem::forget(fails),
+                Message::Hold(mut fails) => drop(fails.0.take()),
             }
             Next::Go
         }
@@ -572,7 +574,7 @@ fn a_look_that_panics_before_a_message_that_does() {
         wait_until(|| info(&change).calls.is_some());
         (0..10).for_each(|_| myriad::yield_now());
         let drops = Arc::new(AtomicUsize::new(0));
-        server.cast(Message::Hold(Fails(drops.clone())));
+        server.cast(Message::Hold(Fails(Some(drops.clone()))));
         until.set();
         assert_eq!(end_of(&change), Reason::Normal);
         assert!(matches!(end_of(&server), Reason::Panic(_)));

@@ -61,15 +61,32 @@ impl Server for Told {
     }
 }
 
-fn server() -> (Address<Message>, myriad::channel::Receiver<String>) {
+/// A server that has ended when this is gone: else it would stay when the test has ended.
+struct Running(Address<Message>);
+
+impl std::ops::Deref for Running {
+    type Target = Address<Message>;
+    fn deref(&self) -> &Address<Message> {
+        &self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        kill(&self.0);
+        end_of(&self.0);
+    }
+}
+
+fn server() -> (Running, myriad::channel::Receiver<String>) {
     let (tells, told) = unbounded();
-    (serve(Told { tells, keeps: None }), told)
+    (Running(serve(Told { tells, keeps: None })), told)
 }
 
 fn call_without_answer() -> Vec<String> {
     let dead = server().0;
-    kill(&dead);
-    let failed = |server: Address<Message>, message: fn(Reply<bool>) -> Message| server.call(message).unwrap_err();
+    kill(&*dead);
+    let failed = |server: Running, message: fn(Reply<bool>) -> Message| server.call(message).unwrap_err();
     let itself = server().0.call(Message::Itself).unwrap();
     words![failed(dead, Message::Alive), failed(server().0, Message::Crash), failed(server().0, Message::Keep), itself]
 }
@@ -100,7 +117,7 @@ fn terminates() -> Vec<String> {
     let once = |end: fn(&Address<Message>)| {
         let (server, told) = server();
         end(&server);
-        end_of(&server);
+        end_of(&*server);
         told.recv().unwrap_or("none".into())
     };
     ends.map(once).into()
