@@ -1,9 +1,9 @@
 //! Catching panics, and places that must not be left by one.
 
+use crate::sys::fact::Fact;
 use crate::sys::thread::abort_with;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 
 /// The payload of a panic.
 pub type Payload = Box<dyn Any + Send>;
@@ -19,12 +19,12 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
 /// Looks for the text in a payload of another type.
 pub type FindText = for<'a> fn(&'a (dyn Any + Send)) -> Option<&'a str>;
 
-static OTHERS: OnceLock<FindText> = OnceLock::new();
+static OTHERS: Fact<FindText> = Fact::new();
 
 /// From now on [`message`] asks this function about payloads that it does not know. The first one
 /// that is left here stays.
 pub fn knows_text(find: FindText) {
-    _ = OTHERS.set(find);
+    OTHERS.get(|| find);
 }
 
 /// The text of a panic, if its payload is text, or one of ours that has a text.
@@ -35,7 +35,7 @@ pub fn message(payload: &(dyn Any + Send)) -> &str {
     } else if let Some(text) = payload.downcast_ref::<String>() {
         text
     } else {
-        OTHERS.get().and_then(|find| find(payload)).unwrap_or("(a payload that is not text)")
+        OTHERS.peek().and_then(|find| find(payload)).unwrap_or("(a payload that is not text)")
     }
 }
 

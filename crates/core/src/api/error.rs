@@ -34,6 +34,10 @@ struct Panic(Payload);
 // SAFETY: through `&Panic` only `message` and `is_deadlock` are called, which ask for the payload's
 // type, and read it where that is `&str`, `String` or `Deadlock`, which are `Sync`.
 unsafe impl Sync for Panic {}
+const _: fn() = || {
+    fn is_sync<T: Sync>() {}
+    is_sync::<Deadlock>();
+};
 
 impl Panic {
     fn message(&self) -> &str {

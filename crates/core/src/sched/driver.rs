@@ -61,7 +61,8 @@ pub(crate) fn poll_reactor(w: Role) -> (Role, bool) {
 /// a lock or a thread-local that a waker wants, which is nobody's mistake where it only reads.
 pub fn look_before_wait() -> bool {
     let Some(w) = worker::current() else { return false };
-    if w.are_fibers() || !w.nothing_ready() {
+    // (Without the ring's lock: what is missed costs a look.)
+    if w.are_fibers() || !w.shared.ready.looks_empty() {
         return false;
     }
     w.pool.workers.reactor.get().is_some_and(|reactor| reactor.poll_for_blocked())

@@ -155,31 +155,26 @@ fn allowed_meanwhile() {
 }
 
 /// A helper moves two tasks from the inbox to the ring and takes one, while the worker itself comes
-/// back and goes to sleep.
-fn left_in_the_ring() {
+/// back and goes to sleep, if it finds nothing.
+fn left_while_it_sleeps(finds_nothing: impl FnOnce(&Ward) -> bool) {
     let ward = Ward::new(2, 2);
     ward.open();
     ward.wake(0, &Fence::foreign());
     ward.wake(1, &Fence::foreign());
     let helper = spawn_part(&ward, |ward| _ = ward.help());
     let me = ward.w.shared(0);
-    let sleeps = !ward.own_turn() && ward.w.workers.fall_asleep(me);
+    let sleeps = finds_nothing(&ward) && ward.w.workers.fall_asleep(me);
     helper.join().unwrap();
     assert!(!sleeps || !ready(me), "it sleeps beside a task that is ready");
 }
 
-/// The same, and the worker has not seen what is in the ring: its look without the lock was too
-/// early.
+fn left_in_the_ring() {
+    left_while_it_sleeps(|ward| !ward.own_turn());
+}
+
+/// It has not seen what is in the ring: its look without the lock was too early.
 fn left_in_the_ring_unseen() {
-    let ward = Ward::new(2, 2);
-    ward.open();
-    ward.wake(0, &Fence::foreign());
-    ward.wake(1, &Fence::foreign());
-    let helper = spawn_part(&ward, |ward| _ = ward.help());
-    let me = ward.w.shared(0);
-    let sleeps = me.remote.inbox.is_empty() && ward.w.workers.fall_asleep(me);
-    helper.join().unwrap();
-    assert!(!sleeps || !ready(me), "it sleeps beside a task that is ready");
+    left_while_it_sleeps(|ward| ward.w.shared(0).remote.inbox.is_empty());
 }
 
 /// A thread of a stuck worker, what two roles may touch, and who waits for its turn.
