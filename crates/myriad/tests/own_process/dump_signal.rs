@@ -1,8 +1,8 @@
 //! Dumps on SIGQUIT.
 
-use crate::common::{assert_ok, fibers_supported, in_child, stderr, wait_until};
+use crate::common::{assert_ok, each_owned, fibers_supported, in_child, stderr, wait_until};
 use myriad::channel::{bounded, unbounded};
-use myriad::{Builder, spawn};
+use myriad::{Builder, WaitReason, spawn};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,37 @@ fn a_variable_asks_for_dumps() {
     assert_ok(&output);
     let text = stderr(&output);
     assert!(text.contains("runtime 'signalled'") && text.contains("      the channel was made at "), "{text}");
+}
+
+/// Nobody has looked at the wait before the dump, but the process's own looks have, also after all
+/// had fallen asleep.
+#[test]
+fn the_first_dump_says_for_how_long() {
+    let output = in_child(&[("MYRIAD_DUMP", "1")], || {
+        each_owned(|_, rt| {
+            // (On a busy machine a look may come late.)
+            let known = (0..6).any(|attempt| {
+                let hold = Duration::from_millis(250 << attempt);
+                let began = Instant::now();
+                let (tx, rx) = unbounded::<u32>();
+                let (async_tx, async_rx) = unbounded::<u32>();
+                let tasks = [rt.spawn(move || rx.recv()), rt.spawn_async(async move { async_rx.recv_async().await })];
+                std::thread::sleep(hold);
+                let dump = myriad::dump();
+                let waits = dump.tasks().iter().filter(|task| task.waits_for() == Some(WaitReason::Recv));
+                let since: Vec<_> = waits.map(|task| task.waits_since()).collect();
+                assert!(since.len() <= 2, "{dump}");
+                let most = began.elapsed() + Duration::from_millis(20);
+                assert!(since.iter().all(|since| *since <= most), "{since:?}, {most:?}");
+                tx.send(1).unwrap();
+                async_tx.send(2).unwrap();
+                tasks.into_iter().for_each(|task| _ = task.join().unwrap());
+                since.len() == 2 && since.iter().all(|since| *since >= hold / 2)
+            });
+            assert!(known);
+        });
+    });
+    assert_ok(&output);
 }
 
 /// A worker that computes for ever answers nobody, and holds up no dump.

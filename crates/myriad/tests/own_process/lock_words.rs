@@ -33,7 +33,8 @@ async fn relay(relays: u64, numbers: u64) -> u64 {
 }
 
 /// A count, so that no noise of a machine hides a change: with biases that do not come back, or
-/// leases that do not end by themselves, it is a third of the operations or more.
+/// leases that do not end by themselves, it is a third of the operations or more, each time. (On a
+/// busy machine it is 1 to 5 %, so one of five times must be less than 4 %.)
 #[test]
 fn few_operations_go_by_the_word() {
     let output = in_child(&[], || {
@@ -42,11 +43,14 @@ fn few_operations_go_by_the_word() {
         }
         for mode in MODES {
             let rt = mode.runtime(2);
-            let before = operations_by_word();
-            let operations = rt.run(|| block_on(relay(3000, 800)));
-            let by_word = operations_by_word() - before;
-            println!("{mode:?}: {by_word} of {operations} operations went by the word");
-            assert!(by_word * 25 <= operations, "{mode:?}: {by_word} of {operations} operations went by the word");
+            let are_few = (0..5).any(|_| {
+                let before = operations_by_word();
+                let operations = rt.run(|| block_on(relay(3000, 800)));
+                let by_word = operations_by_word() - before;
+                println!("{mode:?}: {by_word} of {operations} operations went by the word");
+                by_word * 25 <= operations
+            });
+            assert!(are_few, "{mode:?}: more than 4 % of the operations went by the word, five times");
         }
     });
     assert_ok(&output);

@@ -15,6 +15,7 @@ use crate::sched::calls::{BLOCKING, COMPUTE, CallCounts};
 use crate::sched::cancel::scoped_tasks::Frame;
 use crate::sched::idle::{RESTING, is_asleep};
 use crate::sched::pool::{FramesStay, MOST, Pool, TaskId};
+use crate::sched::rescue::marks;
 use crate::sched::wait::sleepers;
 use crate::sched::worker::Peer;
 use myriad_base::sys::clock::{self, Instant};
@@ -31,7 +32,7 @@ const PORTION: usize = 64;
 /// How often a record is read again that became another task's meanwhile.
 const TRIES: usize = 8;
 
-/// The waits that the last dump has seen, and when the first dump saw each, in hundredths of a
+/// The waits that the last walk has seen, and when the first one saw each, in hundredths of a
 /// second.
 #[derive(Default)]
 struct Seen {
@@ -90,6 +91,18 @@ pub fn dump() -> Dump {
     dump
 }
 
+/// Looks at all waits, so that the next dump knows that they were there.
+pub(super) fn mark_waits() {
+    let lookers = Lookers::enter();
+    let began = clock::system_now();
+    let mut walk = Walk::new(&lookers, Pool::all_in_use(), began);
+    walk.records();
+    walk.frames();
+    walk.keep_seen();
+    let now = clock::system_now();
+    marks::have_been_set(now, now - began);
+}
+
 struct Walk<'a> {
     lookers: &'a Lookers,
     pools: Vec<&'static Pool>,
@@ -105,7 +118,7 @@ struct Walk<'a> {
     /// From here on they are callers' of `run`.
     in_frames_from: usize,
     ended: Vec<usize>,
-    /// What the last dump has seen, and where in its records the walk is.
+    /// What the last walk has seen, and where in its records this one is.
     before: Seen,
     before_at: usize,
     seen: Seen,
@@ -424,9 +437,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn finish(mut self) -> Dump {
+    /// What was seen is there for the next walk.
+    fn keep_seen(&mut self) {
         self.seen.runs.sort_unstable();
         *SEEN.lock() = std::mem::take(&mut self.seen);
+    }
+
+    fn finish(mut self) -> Dump {
+        self.keep_seen();
         let below: HashSet<usize> = self.below.iter().copied().filter_map(record_of).collect();
         for task in &mut self.tasks {
             if task.activity == Activity::Queued && below.contains(&task.record) {

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use collect::dump;
+use collect::mark_waits;
 pub(super) use text::{count, describe, doing};
 pub use timed_out::{TimedOut, why_timed_out};
 pub use why::WhyWaiting;
@@ -187,9 +188,12 @@ impl TaskState {
     pub fn other_ends(&self) -> Option<usize> {
         self.made()?.other_ends(self.reason?)
     }
-    /// For how long it has been in this same wait, at least: since the first dump that has seen it
-    /// there, if each dump since has. (So it is 0 in the first one; and while another task runs on
-    /// top of this one, whose end it waits for.)
+    /// For how long it has been in this same wait, at least: since the first look that has found it
+    /// there. A dump is a look. Where `MYRIAD_DUMP=1` or
+    /// [`Builder::dump_on_signal`](crate::Builder::dump_on_signal) asks for dumps there is a look
+    /// each tenth of a second besides, as long as a worker is awake. (With very many tasks they are
+    /// rarer, and take a fiftieth of a processor.) Elsewhere this is 0 in the first dump, and while
+    /// another task runs on top of this one, whose end it waits for.
     pub fn waits_since(&self) -> Duration {
         Duration::from_millis(10 * u64::from(self.since))
     }

@@ -1,8 +1,10 @@
 //! A dump on SIGQUIT: the signal's handler wakes a thread, and the thread writes.
 //!
-//! The handler does nothing but `sem_post`, which may be called in a handler: so a signal may come
-//! at any moment, on any thread, also while that one has a lock that a dump needs. Signals that
-//! come while a dump is written ask for one more, not for as many as they are.
+//! The handler does nothing but set a flag and `sem_post`, which may be called in a handler: so a
+//! signal may come at any moment, on any thread, also while that one has a lock that a dump needs.
+//! Signals that come while a dump is written ask for one more, not for as many as they are.
+//!
+//! The thread also marks waits when the monitor asks for that ([`crate::sched::rescue::marks`]).
 
 use myriad_base::sys::fork;
 use std::io;
@@ -42,20 +44,26 @@ fn start(_: bool) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use crate::runtime::dump::dump;
+    use super::STARTED_IN;
+    use crate::runtime::dump::{dump, mark_waits};
+    use crate::sched::rescue::{marks, quiet};
     use crate::sched::unwind;
+    use myriad_base::sys::fork;
     use myriad_base::sys::passing::passing;
     use myriad_base::sys::say::say;
     use std::cell::UnsafeCell;
     use std::io;
     use std::mem::MaybeUninit;
+    use std::sync::atomic::{AtomicBool, Ordering::*};
 
     struct Semaphore(UnsafeCell<MaybeUninit<libc::sem_t>>);
     // SAFETY: a semaphore is for all threads, once it is initialised: before the thread starts and
     // the signal has its action.
     unsafe impl Sync for Semaphore {}
 
+    /// Something is to be done: marks, and a dump if [`DUMP`] says so.
     static ASKED: Semaphore = Semaphore(UnsafeCell::new(MaybeUninit::uninit()));
+    static DUMP: AtomicBool = AtomicBool::new(false);
 
     impl Semaphore {
         fn at(&self) -> *mut libc::sem_t {
@@ -76,11 +84,21 @@ mod linux {
             // SAFETY: `sem_post` may be called in a handler, and changes nothing else: not even
             // `errno`, as it succeeds; at the most it fails because so many dumps are asked for.
             unsafe { signal_hook_registry::register(libc::SIGQUIT, ask) }?;
+            marks::when_due(ask_for_marks);
         }
         Ok(())
     }
 
+    fn ask_for_marks() {
+        // (In a child of fork the thread may not be there.)
+        if STARTED_IN.load(Acquire) == fork::era() {
+            // SAFETY: initialised before the monitor heard of this function.
+            unsafe { libc::sem_post(ASKED.at()) };
+        }
+    }
+
     fn ask() {
+        DUMP.store(true, Release);
         // SAFETY: initialised before the signal had this action, for good. `errno` belongs to the
         // code that was interrupted.
         unsafe {
@@ -101,7 +119,13 @@ mod linux {
             }
             // SAFETY: initialised before this thread was started.
             while unsafe { libc::sem_trywait(ASKED.at()) } == 0 {}
-            say!("{}", dump());
+            if DUMP.swap(false, Acquire) {
+                say!("{}", dump());
+            } else {
+                mark_waits();
+            }
+            // Whoever has looked for a deadlock meanwhile has seen this thread at work.
+            quiet::somebody_sleeps();
         }
     }
 }

@@ -20,6 +20,7 @@
 //! **Rejected.** A monitor for each runtime: as many ticks as runtimes. A timer signal: lands in
 //! foreign code. A sleeping worker that looks after the others: there is none when all are stuck.
 
+use super::marks;
 use super::parking::{AWAKE, Parking};
 use super::quiet;
 use super::tell::{self, Errand};
@@ -191,7 +192,9 @@ fn run(generation: usize) {
         bias_owner::sample_long_turns();
         // Without the lock, which those take who do it.
         errands.drain(..).for_each(|(number, errand)| tell::start(number, errand));
-        match pause {
+        let until_marks = marks::ask(clock::system_now());
+        // (All sleep, and the last of them has fallen asleep since the last marks.)
+        match pause.or(until_marks) {
             Some(pause) => clock::park(pause),
             None => sleep(generation),
         }
