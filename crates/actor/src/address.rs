@@ -4,6 +4,7 @@ use crate::cell::{Gate, OnFull, Target, force, put};
 use crate::pid::{AsPid, Pid, this};
 use myriad_core::time::{self, Instant};
 use myriad_sync::channel::{SendError, SendTimeoutError, TrySendError};
+use myriad_sync::inbox::Put;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -76,7 +77,18 @@ impl<M: Send + 'static> Address<M> {
     /// If the destructor of a message that is dropped does.
     #[inline(always)]
     pub fn cast(&self, message: M) {
-        drop(self.try_send(message));
+        let cell = self.0.cell();
+        if cell.gate.is_none() {
+            // (By its address, here: a message that another call takes is copied on the way.)
+            // SAFETY: the message is there, and is forgotten if it was moved.
+            match unsafe { cell.inbox.push_from(&raw const message) } {
+                Put::Done => std::mem::forget(message),
+                Put::Start => self.0.start(message),
+                Put::Closed => {}
+            }
+        } else {
+            drop(self.try_send_bounded(message));
+        }
     }
 
     /// As [`send`](Self::send), for so long.

@@ -7,9 +7,12 @@ use crate::monitor::{MonitorRef, monitor_by};
 use crate::pid::{AsPid, Down, Exit, Pid};
 use crate::saved::{Mark, Saved};
 use myriad_core::time::{self, Instant};
-use myriad_sync::inbox::Inbox;
+use myriad_sync::inbox::{Inbox, ReceiveFuture};
 use std::fmt;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// The mailbox of an actor that is a function: what its closure or future is given.
@@ -49,7 +52,7 @@ impl<M: Send + 'static> Mailbox<M> {
     #[inline]
     #[track_caller]
     pub fn receive(&mut self) -> M {
-        if let Some(message) = self.saved_first() {
+        if let Some(message) = saved_first(&self.cell, &mut self.saved) {
             return message;
         }
         let message = self.cell.inbox.receive(None).expect(ENDED);
@@ -60,7 +63,7 @@ impl<M: Send + 'static> Mailbox<M> {
     /// Takes the oldest message if there is one, and the actor is not [suspended](crate::suspend).
     #[inline]
     pub fn try_receive(&mut self) -> Option<M> {
-        if let Some(message) = self.saved_first() {
+        if let Some(message) = saved_first(&self.cell, &mut self.saved) {
             return Some(message);
         }
         self.cell.inbox.try_receive().inspect(|_| self.cell.took())
@@ -75,7 +78,7 @@ impl<M: Send + 'static> Mailbox<M> {
     /// The same until then.
     #[track_caller]
     pub fn receive_deadline(&mut self, deadline: Instant) -> Option<M> {
-        if let Some(message) = self.saved_first() {
+        if let Some(message) = saved_first(&self.cell, &mut self.saved) {
             return Some(message);
         }
         self.cell.inbox.receive(Some(deadline)).inspect(|_| self.cell.took())
@@ -83,18 +86,13 @@ impl<M: Send + 'static> Mailbox<M> {
 
     /// As [`receive`](Self::receive), as a future.
     #[inline]
-    pub async fn receive_async(&mut self) -> M {
-        if let Some(message) = self.saved_first() {
-            return message;
-        }
-        let message = self.cell.inbox.receive_async().await.expect(ENDED);
-        self.cell.took();
-        message
+    pub fn receive_async(&mut self) -> impl Future<Output = M> + Send + '_ {
+        Receive { cell: &self.cell, saved: &mut self.saved, wait: ManuallyDrop::new(None) }
     }
 
     /// As [`receive_timeout`](Self::receive_timeout), as a future.
     pub async fn receive_timeout_async(&mut self, limit: Duration) -> Option<M> {
-        if let Some(message) = self.saved_first() {
+        if let Some(message) = saved_first(&self.cell, &mut self.saved) {
             return Some(message);
         }
         let deadline = time::now() + limit;
@@ -119,7 +117,7 @@ impl<M: Send + 'static> Mailbox<M> {
         deadline: Option<Instant>,
         mut test: impl FnMut(&M) -> Option<R>,
     ) -> Option<(M, R)> {
-        self.look_around();
+        look_around(&self.cell, &mut self.saved);
         let mut found = self.saved_mut().take(mark, &mut test);
         while found.is_none() {
             let message = match self.cell.inbox.receive(deadline) {
@@ -140,7 +138,7 @@ impl<M: Send + 'static> Mailbox<M> {
         deadline: Option<Instant>,
         mut test: impl FnMut(&M) -> Option<R>,
     ) -> Option<(M, R)> {
-        self.look_around();
+        look_around(&self.cell, &mut self.saved);
         let mut found = self.saved_mut().take(mark, &mut test);
         while found.is_none() {
             let received = match deadline {
@@ -213,44 +211,105 @@ impl<M: Send + 'static> Mailbox<M> {
         monitor_by(&actor.pid(), None, move |told| me.force(down(told)))
     }
 
-    #[inline(always)]
-    fn saved_first(&mut self) -> Option<M> {
-        self.look_around();
-        let message = self.saved.as_mut()?.first()?;
-        self.cell.took();
-        Some(message)
-    }
-
-    #[inline(always)]
-    fn look_around(&mut self) {
-        if self.cell.life.is_marked() {
-            self.obey_marks();
-        }
-    }
-
-    /// What panics have put off is dropped. What a suspended actor has put off goes back into the
-    /// inbox, which gives it nothing.
-    #[cold]
-    #[inline(never)]
-    fn obey_marks(&mut self) {
-        goes_on(&self.cell.life);
-        if self.cell.inbox.is_paused() {
-            self.put_back_all();
-        }
-    }
-
-    /// What was put off goes back. (Where the inbox is closed it is dropped here.)
-    fn put_back_all(&mut self) {
-        while let Some(message) = self.saved.as_mut().and_then(|saved| saved.last()) {
-            drop(self.cell.inbox.put_back(message));
-        }
-        if let Some(saved) = &mut self.saved {
-            saved.forget_marks();
-        }
-    }
-
     fn saved_mut(&mut self) -> &mut Saved<M> {
         self.saved.get_or_insert_default()
+    }
+}
+
+/// See [`Mailbox::receive_async`]. (By hand, so that a message is copied twice on its way to its
+/// receiver, and not five times.)
+struct Receive<'a, M: Send + 'static> {
+    cell: &'a Cell<M>,
+    saved: &'a mut Option<Box<Saved<M>>>,
+    /// Once there was no message. (Dropped by `drop`, which most often has nothing to do, and is
+    /// part of its caller then.)
+    wait: ManuallyDrop<Option<ReceiveFuture<'a, M>>>,
+}
+
+impl<M: Send + 'static> Drop for Receive<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.wait.is_some() {
+            self.end_wait();
+        }
+    }
+}
+
+impl<M: Send + 'static> Future for Receive<'_, M> {
+    type Output = M;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M> {
+        // SAFETY: `wait` is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        if this.wait.is_none()
+            && this.saved.is_none()
+            && !this.cell.life.is_marked()
+            && this.cell.gate.is_none()
+            && let Some(message) = this.cell.inbox.poll_receive()
+        {
+            return Poll::Ready(message);
+        }
+        this.poll_wait(cx)
+    }
+}
+
+impl<M: Send + 'static> Receive<'_, M> {
+    #[inline(never)]
+    fn end_wait(&mut self) {
+        *self.wait = None;
+    }
+
+    #[inline(never)]
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<M> {
+        if self.wait.is_none()
+            && let Some(message) = saved_first(self.cell, self.saved)
+        {
+            return Poll::Ready(message);
+        }
+        let wait = self.wait.get_or_insert_with(|| self.cell.inbox.receive_async());
+        // SAFETY: this is pinned, as `poll` found it, and so is its field.
+        let message = ready!(unsafe { Pin::new_unchecked(wait) }.poll(cx)).expect(ENDED);
+        *self.wait = None;
+        self.cell.took();
+        Poll::Ready(message)
+    }
+}
+
+/// The oldest message that was put off.
+#[inline(always)]
+fn saved_first<M: Send + 'static>(cell: &Cell<M>, saved: &mut Option<Box<Saved<M>>>) -> Option<M> {
+    look_around(cell, saved);
+    let message = saved.as_mut()?.first()?;
+    cell.took();
+    Some(message)
+}
+
+#[inline(always)]
+fn look_around<M: Send + 'static>(cell: &Cell<M>, saved: &mut Option<Box<Saved<M>>>) {
+    if cell.life.is_marked() {
+        obey_marks(cell, saved);
+    }
+}
+
+/// What panics have put off is dropped. What a suspended actor has put off goes back into the
+/// inbox, which gives it nothing.
+#[cold]
+#[inline(never)]
+fn obey_marks<M: Send + 'static>(cell: &Cell<M>, saved: &mut Option<Box<Saved<M>>>) {
+    goes_on(&cell.life);
+    if cell.inbox.is_paused() {
+        put_back_all(cell, saved);
+    }
+}
+
+/// What was put off goes back. (Where the inbox is closed it is dropped here.)
+fn put_back_all<M: Send + 'static>(cell: &Cell<M>, saved: &mut Option<Box<Saved<M>>>) {
+    while let Some(message) = saved.as_mut().and_then(|saved| saved.last()) {
+        drop(cell.inbox.put_back(message));
+    }
+    if let Some(saved) = saved {
+        saved.forget_marks();
     }
 }
 
@@ -258,7 +317,7 @@ impl<M: Send + 'static> Mailbox<M> {
 /// actor ends.
 impl<M: Send + 'static> Drop for Mailbox<M> {
     fn drop(&mut self) {
-        self.put_back_all();
+        put_back_all(&self.cell, &mut self.saved);
     }
 }
 

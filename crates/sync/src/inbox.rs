@@ -90,10 +90,15 @@ pub enum Popped<T> {
     Interrupted,
 }
 
-/// What became of a message that was put in.
-enum Put {
+/// What became of a message that was put in: see [`Pushed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Put {
+    /// It was moved: the consumer has it, or will find it.
     Done,
+    /// Nobody consumed. From now on the caller's consumer does, with this message first.
     Start,
+    /// Closed.
     Closed,
 }
 
@@ -118,26 +123,42 @@ impl<T> Inbox<T> {
     }
 
     /// Puts a message in, behind all others. Never waits (but for its turn, as one operation).
-    // (Here, so that a message stays where its maker has written it until it is moved in.)
     #[inline(always)]
     pub fn push(&self, message: T) -> Pushed<T> {
-        let message = ManuallyDrop::new(message);
-        // SAFETY: the message is there, and is moved once: by `put`, or below.
-        match unsafe { self.put(&raw const *message, false) } {
-            Put::Done => Pushed::Done,
-            Put::Start => Pushed::Start(ManuallyDrop::into_inner(message)),
-            Put::Closed => Pushed::Closed(ManuallyDrop::into_inner(message)),
+        let put = {
+            // SAFETY: the message is there, and is forgotten if it was moved.
+            unsafe { self.push_from(&raw const message) }
+        };
+        match put {
+            Put::Done => {
+                mem::forget(message);
+                Pushed::Done
+            }
+            Put::Start => Pushed::Start(message),
+            Put::Closed => Pushed::Closed(message),
         }
     }
 
+    /// The same for a message that stays where its maker has written it until it is moved in. (A
+    /// copy on the way takes 5 ns: see `values::move_fresh`.) If this unwinds, because a
+    /// cancellation has arrived, the message is still there.
+    ///
+    /// # Safety
+    /// `message` holds one; it is moved out if the answer is [`Put::Done`].
+    #[inline(always)]
+    pub unsafe fn push_from(&self, message: *const T) -> Put {
+        let caller = Caller::get();
+        caller.spend();
+        // SAFETY: this function's contract.
+        unsafe { self.put(caller, message, false) }
+    }
+
+    /// Does not unwind.
+    ///
     /// # Safety
     /// `message` holds one; it is moved out if the answer is `Done`.
     #[inline]
-    unsafe fn put(&self, message: *const T, in_front: bool) -> Put {
-        let caller = Caller::get();
-        if !in_front {
-            caller.spend();
-        }
+    unsafe fn put(&self, caller: Caller, message: *const T, in_front: bool) -> Put {
         let under = self.0.locked(caller, |state| {
             // SAFETY: the lock is held. The entry that is claimed is live until it is ended, its
             // slot is empty, and the message is moved once: into it, or into the queue.
@@ -181,7 +202,7 @@ impl<T> Inbox<T> {
     pub fn put_back(&self, message: T) -> Result<(), T> {
         let message = ManuallyDrop::new(message);
         // SAFETY: the message is there, and is moved once: by `put`, or below.
-        match unsafe { self.put(&raw const *message, true) } {
+        match unsafe { self.put(Caller::get(), &raw const *message, true) } {
             Put::Closed => Err(ManuallyDrop::into_inner(message)),
             Put::Done => Ok(()),
             Put::Start => unreachable!("whoever puts a message back consumes: the inbox is not idle"),
@@ -384,12 +405,19 @@ impl<T> Inbox<T> {
         receive.got.take()
     }
 
-    /// The same as a future.
+    /// For a future at the begin of a poll: the oldest message, if there is one, the inbox is not
+    /// paused, and the poll has not done enough in a row.
+    #[inline(always)]
+    pub fn poll_receive(&self) -> Option<T> {
+        self.0.poll_lock()?.pop_for_consumer()
+    }
+
+    /// As [`receive`](Self::receive), as a future.
     pub fn receive_async(&self) -> ReceiveFuture<'_, T> {
         ReceiveFuture(Waiting::new(Receive::new(self)))
     }
 
-    /// The same with a deadline.
+    /// As [`receive_async`](Self::receive_async), with a deadline.
     pub async fn receive_until(&self, deadline: Instant) -> Option<T> {
         let mut waiting = pin!(Waiting::new(Receive::new(self)));
         if Limited::new(waiting.as_mut(), deadline).await { take(waiting) } else { None }
@@ -557,12 +585,6 @@ impl<T> Future for ReceiveFuture<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         // SAFETY: the field is pinned as the whole is.
         let mut waiting = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
-        if waiting.is_idle()
-            && let Some(mut state) = waiting.op().inbox.0.poll_lock()
-            && let Some(message) = state.pop_for_consumer()
-        {
-            return Poll::Ready(Some(message));
-        }
         ready!(waiting.as_mut().poll(cx));
         Poll::Ready(take(waiting))
     }

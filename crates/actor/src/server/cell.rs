@@ -121,7 +121,7 @@ impl<S: Server> ServerCell<S> {
             state.stop_timer();
         }
         let Some(server) = state.server.as_mut() else { return Next::Stop(Reason::Normal) };
-        let mut next = match first {
+        let next = match first {
             First::Message(message) => {
                 self.cell.took();
                 self.handle(server, message, &mut cx)
@@ -129,14 +129,44 @@ impl<S: Server> ServerCell<S> {
             First::Idle(number) if number == state.timers => server.idle(&mut cx),
             First::Idle(_) | First::Look | First::End => Next::Go,
         };
+        // SAFETY: this function's contract; `state` is not used any more.
+        unsafe { self.go_on(next) }
+    }
+
+    /// What a handler has said comes before all else: goes on with that. Back: as from
+    /// [`step`](Self::step).
+    ///
+    /// # Safety
+    /// As for [`step`](Self::step).
+    #[inline]
+    pub(super) unsafe fn go_on(&self, mut next: Next<S::Message>) -> Next<S::Message> {
+        // SAFETY: the caller consumes (this function's contract).
+        let state = unsafe { self.state() };
         while let Next::Continue(message) = next {
-            next = self.handle(server, message, &mut cx);
+            let Some(server) = state.server.as_mut() else { return Next::Stop(Reason::Normal) };
+            next = self.handle(server, message, &mut Context::new(self));
         }
         if let Next::GoFor(limit) = next {
             state.timers += 1;
             state.timer = Some(self.wake_later(limit, state.timers));
         }
         next
+    }
+
+    /// The server's state, if a message needs nothing but its handler. `None`: there is a limit, a
+    /// timer, something to look at, or messages are to be described.
+    ///
+    /// # Safety
+    /// The caller consumes, and has no other reference to the state.
+    #[expect(clippy::mut_from_ref, reason = "the consumer alone has it")]
+    #[inline(always)]
+    pub(super) unsafe fn plain(&self) -> Option<&mut S> {
+        if S::DESCRIBE.is_some() || self.cell.life.is_marked() || self.cell.gate.is_some() {
+            return None;
+        }
+        // SAFETY: one consumer, one reference (this function's contract).
+        let state = unsafe { self.state() };
+        if state.timer.is_some() { None } else { state.server.as_mut() }
     }
 
     #[inline(always)]

@@ -1,11 +1,12 @@
 //! A turn of a server: a short task that handles what is in the inbox.
 
 use super::cell::ServerCell;
-use super::{Next, Server};
+use super::{Context, Next, Server};
 use crate::frame;
 use crate::reason::Reason;
 use crate::task::reason_of;
 use myriad_core::JoinHandle;
+use myriad_core::engine::guest::spawn_behind;
 use myriad_core::engine::running::{UnderWay, call_nested};
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::time::sleep_async;
@@ -41,11 +42,14 @@ impl<S: Server> Turn<S> {
     pub(super) fn begin(server: Arc<ServerCell<S>>, first: First<S::Message>) {
         let home = server.home();
         let turn = Turn { server: Some(server), first: Some(first) };
-        // (Where the runtime has ended this panics, and the turn is dropped, which ends the server:
-        // that is no panic of who has sent a message.)
-        if let Err(refused) = user_code::body(|| drop(home.spawn(move || turn.run()))) {
-            unwind::discard(refused);
-        }
+        start(|| drop(home.spawn(move || turn.run())));
+    }
+
+    /// The same, behind the tasks that the calling worker has.
+    fn begin_behind(server: Arc<ServerCell<S>>, first: First<S::Message>) {
+        let home = server.home();
+        let turn = Turn { server: Some(server), first: Some(first) };
+        start(|| spawn_behind(home, move || turn.run()));
     }
 
     /// Starts a turn that ends the server.
@@ -89,36 +93,60 @@ impl<S: Server> Turn<S> {
     }
 }
 
+/// Where the runtime has ended `spawn` panics, and the turn is dropped, which ends the server: that
+/// is no panic of who has sent a message.
+#[inline]
+fn start(spawn: impl FnOnce()) {
+    if let Err(refused) = user_code::body(spawn) {
+        unwind::discard(refused);
+    }
+}
+
 /// Handles what there is. `Some`: the server is to end. `None`: somebody else consumes, or nobody.
 fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
-    let mut next = first;
-    for _ in 0..MOST {
-        if server.cell().life.is_marked() {
-            return attentive(server, next);
-        }
-        // SAFETY: this turn consumes, and the server has not ended: who ends it consumes no more.
-        if let Next::Stop(why) = unsafe { server.step(next) } {
-            return Some(why);
-        }
-        next = match server.cell().inbox.pop_or_idle() {
-            Popped::Message(message) => First::Message(message),
-            Popped::Idle if server.has_order() => First::Look,
+    let cell = server.cell();
+    if cell.life.is_marked() {
+        return attentive(server, first);
+    }
+    // SAFETY: this turn consumes, and the server has not ended: who ends it consumes no more.
+    if let Next::Stop(why) = unsafe { server.step(first) } {
+        return Some(why);
+    }
+    for _ in 1..MOST {
+        // SAFETY: as above.
+        let Some(state) = (unsafe { server.plain() }) else { return attentive(server, First::Look) };
+        let next = match cell.inbox.pop_or_idle() {
+            // (A message has no other use here, or it would be copied on its way to the handler.)
+            Popped::Message(message) => state.handle(message, &mut Context::new(server)),
+            Popped::Idle if server.has_order() => return attentive(server, First::Look),
             Popped::Idle => return None,
             // (What it was told to end with goes before this.)
             Popped::Interrupted => return Some(Reason::Cancelled),
         };
+        if !matches!(next, Next::Go) {
+            // SAFETY: as above.
+            if let Next::Stop(why) = unsafe { server.go_on(next) } {
+                return Some(why);
+            }
+        }
     }
-    hand_over(server, next)
+    match cell.inbox.pop_or_idle() {
+        Popped::Message(message) => hand_over(server, First::Message(message)),
+        Popped::Idle if server.has_order() => hand_over(server, First::Look),
+        Popped::Idle => None,
+        Popped::Interrupted => Some(Reason::Cancelled),
+    }
 }
 
-/// The same, where there is more to look at than messages.
-#[cold]
+/// The same, where there is more to look at than messages and the server's state.
 #[inline(never)]
 fn attentive<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
     let mut next = first;
     for _ in 0..MOST {
-        // SAFETY: this turn consumes, and the server has not ended, as in `all`.
-        next = unsafe { server.look_around(next) };
+        if server.cell().life.is_marked() {
+            // SAFETY: this turn consumes, and the server has not ended, as in `all`.
+            next = unsafe { server.look_around(next) };
+        }
         // SAFETY: this turn consumes still: a look around gives nothing up.
         if let Next::Stop(why) = unsafe { server.step(next) } {
             return Some(why);
@@ -142,7 +170,7 @@ fn hand_over<S: Server>(server: &Arc<ServerCell<S>>, next: First<S::Message>) ->
         }
         return Some(Reason::Cancelled);
     }
-    Turn::begin(server.clone(), next);
+    Turn::begin_behind(server.clone(), next);
     None
 }
 

@@ -312,3 +312,44 @@ fn a_chain_of_addresses_ends_without_recursion() {
         });
     });
 }
+
+/// A task that casts without end is cancelled where its budget ends: the message in its hand is
+/// dropped, too.
+#[test]
+fn a_cancelled_cast_drops_its_message() {
+    struct Counted(Arc<AtomicUsize>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    each(&[1, 2], |rt| {
+        rt.run(|| {
+            for _ in 0..20 {
+                let [made, dropped] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+                let begun = Arc::new(Event::new());
+                let counted = Arc::clone(&dropped);
+                let sink = actor::spawn_async(
+                    async |mut mail: Mailbox<Option<Counted>>| {
+                        while mail.receive_async().await.is_some() {}
+                    },
+                );
+                let (to, making, begin) = (sink.clone(), made.clone(), begun.clone());
+                let sender = myriad::spawn(move || {
+                    loop {
+                        making.fetch_add(1, SeqCst);
+                        to.cast(Some(Counted(counted.clone())));
+                        begin.set();
+                    }
+                });
+                begun.wait();
+                sender.cancel();
+                assert!(sender.join().is_err());
+                let end = actor::monitor(&sink);
+                sink.cast(None);
+                assert!(end.wait().reason.is_normal());
+                assert_eq!((made.load(SeqCst), Arc::strong_count(&dropped)), (dropped.load(SeqCst), 1));
+            }
+        });
+    });
+}

@@ -343,13 +343,22 @@ impl<O: Op> Future for Waiting<O> {
     }
 }
 
+impl<O: Op> Waiting<O> {
+    #[cold]
+    #[inline(never)]
+    fn give_up(&mut self) {
+        let caller = Caller::get();
+        caller.forget_await();
+        // SAFETY: linked by `start`. Afterwards nobody else knows the entry.
+        unsafe { give_up(&mut self.op, caller, &raw mut self.entry) };
+    }
+}
+
 impl<O: Op> Drop for Waiting<O> {
+    #[inline]
     fn drop(&mut self) {
         if self.entry.state() != IDLE {
-            let caller = Caller::get();
-            caller.forget_await();
-            // SAFETY: linked by `start`. Afterwards nobody else knows the entry.
-            unsafe { give_up(&mut self.op, caller, &raw mut self.entry) };
+            self.give_up();
         }
     }
 }
