@@ -113,7 +113,7 @@ fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Opti
         return Some(why);
     }
     for _ in 1..MOST {
-        // SAFETY: as above.
+        // SAFETY: this turn consumes, and the server has not ended: its last step has said so.
         let Some(state) = (unsafe { server.plain() }) else { return attentive(server, First::Look) };
         let next = match cell.inbox.pop_or_idle() {
             // (A message has no other use here, or it would be copied on its way to the handler.)
@@ -124,7 +124,7 @@ fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Opti
             Popped::Interrupted => return Some(Reason::Cancelled),
         };
         if !matches!(next, Next::Go) {
-            // SAFETY: as above.
+            // SAFETY: this turn consumes, and the server has not ended: its handler has returned.
             if let Next::Stop(why) = unsafe { server.go_on(next) } {
                 return Some(why);
             }
