@@ -66,40 +66,59 @@ impl<A> Node<A> {
 
 impl<A> Drop for Node<A> {
     fn drop(&mut self) {
-        if self.tells == Tells::Ends {
-            self.tally.add(1);
+        match self.tells {
+            Tells::Ends => self.tally.add(1),
+            Tells::Messages => self.tally.ended.add(),
         }
     }
 }
 
-/// What has happened, and who waits for so much of it.
+/// What has happened: messages, or ends where actors tell of these.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    count: AtomicU64,
+    count: Count,
     sum: AtomicU64,
-    target: AtomicU64,
-    waker: Mutex<Option<Waker>>,
+    /// Ends of actors that tell of messages.
+    ended: Count,
 }
 
 impl Tally {
     pub(super) fn add(&self, value: u64) {
         self.sum.fetch_add(value, SeqCst);
-        if self.count.fetch_add(1, SeqCst) + 1 == self.target.load(SeqCst)
+        self.count.add();
+    }
+
+    /// Ready when there were so many; the sum of their values.
+    pub(super) async fn reach(&self, target: u64) -> u64 {
+        self.count.reach(target).await;
+        self.sum.load(SeqCst)
+    }
+}
+
+/// How often something has happened, and who waits for so many.
+#[derive(Debug, Default)]
+struct Count {
+    reached: AtomicU64,
+    target: AtomicU64,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Count {
+    fn add(&self) {
+        if self.reached.fetch_add(1, SeqCst) + 1 == self.target.load(SeqCst)
             && let Some(waker) = self.waker.lock().expect("nobody panics under it").take()
         {
             waker.wake();
         }
     }
 
-    /// Ready when there were so many; the sum of their values.
-    pub(super) async fn reach(&self, target: u64) -> u64 {
+    async fn reach(&self, target: u64) {
         self.target.store(target, SeqCst);
         poll_fn(|cx| {
             *self.waker.lock().expect("nobody panics under it") = Some(cx.waker().clone());
-            if self.count.load(SeqCst) >= target { Poll::Ready(()) } else { Poll::Pending }
+            if self.reached.load(SeqCst) >= target { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        self.sum.load(SeqCst)
     }
 }
 
@@ -117,16 +136,24 @@ fn stop_all<S: System>(all: &[S::Address]) {
     all.iter().for_each(S::stop);
 }
 
+/// Ends a chain, so that the next one finds its memory free.
+async fn end_chain<S: System>(all: Vec<S::Address>, tally: &Tally) {
+    stop_all::<S>(&all);
+    let length = all.len() as u64;
+    drop(all);
+    tally.ended.reach(length).await;
+}
+
 /// `relay`.
 pub(super) async fn relay<S: System>(n: u64, m: u64) -> Result<Duration, Failure> {
     let begin = Instant::now();
-    let tally = Arc::default();
+    let tally = Arc::<Tally>::default();
     let all = chain::<S>(m, &tally);
     let head = &all[all.len() - 1];
     (0..n).for_each(|i| S::hand_on(head, i));
     let sum = tally.reach(n).await;
     let time = begin.elapsed();
-    stop_all::<S>(&all);
+    end_chain::<S>(all, &tally).await;
     Failure::check(sum, sum_of_relay(n, m))?;
     Ok(time)
 }
@@ -138,7 +165,7 @@ pub(super) fn sum_of_relay(n: u64, m: u64) -> u64 {
 
 /// `ring`.
 pub(super) async fn ring<S: System>(hops: u64) -> Result<Duration, Failure> {
-    let tally = Arc::default();
+    let tally = Arc::<Tally>::default();
     let all = chain::<S>(hops, &tally);
     // All of them wait when the last one has answered.
     Failure::check(S::sum(&all[0]).await, 0)?;
@@ -146,7 +173,7 @@ pub(super) async fn ring<S: System>(hops: u64) -> Result<Duration, Failure> {
     S::hand_on(&all[all.len() - 1], 0);
     let sum = tally.reach(1).await;
     let time = begin.elapsed();
-    stop_all::<S>(&all);
+    end_chain::<S>(all, &tally).await;
     Failure::check(sum, hops - 1)?;
     Ok(time)
 }
@@ -183,7 +210,7 @@ pub(super) async fn spawn<S: System>(actors: u64) -> Result<Duration, Failure> {
         tally.reach(ended).await;
     }
     let time = begin.elapsed();
-    Failure::check(tally.count.load(SeqCst), actors)?;
+    Failure::check(tally.count.reached.load(SeqCst), actors)?;
     Ok(time)
 }
 
