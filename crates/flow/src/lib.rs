@@ -12,9 +12,13 @@ pub mod process;
 #[doc(hidden)]
 pub mod protocol;
 pub mod region;
+mod stored;
 pub mod view;
 
-pub use dataflow::{All, Bulk, Handle, NodeError, Options, Sequence, Value, all, any, named, spawn, try_spawn};
+pub use dataflow::{
+    All, Bulk, Cache, Checkpoints, Handle, NodeError, Options, Sequence, StoreError, Stored, Value, all, any, named,
+    spawn, try_spawn,
+};
 pub use graph::Graph;
 pub use ops::{merge, mix, mult, pipe, pipeline, publish, split};
 pub use region::region;

@@ -2,6 +2,8 @@
 
 mod args;
 mod bound;
+mod cache;
+mod checkpoints;
 mod error;
 mod handle;
 mod kept;
@@ -11,22 +13,27 @@ mod order;
 mod output;
 mod promise;
 mod ready;
+mod recall;
 mod runner;
 mod settings;
 mod several;
 mod time_limits;
 
 pub use crate::graph::Cause;
+pub use crate::stored::{StoreError, Stored};
 pub use args::{Arg, ArgAgain, Args, Body, BodyAgain};
+pub use cache::Cache;
+pub use checkpoints::Checkpoints;
 pub use error::NodeError;
 pub use handle::Handle;
 pub use kept::{All, Value};
 pub use options::{Options, Retrying, named};
 pub use order::{Bulk, Sequence};
+pub use recall::Recall;
 pub use several::{all, any};
 // (Parts of the traits of arguments, and not for programs.)
 #[doc(hidden)]
-pub use {args::Kept, output::Parent, ready::Dependent, ready::Ready};
+pub use {args::Kept, cache::AtCache, checkpoints::AtCheckpoint, output::Parent, ready::Dependent, ready::Ready};
 
 use settings::Settings;
 use std::panic::Location;

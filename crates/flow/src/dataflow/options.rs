@@ -1,11 +1,14 @@
-//! Nodes with a name, a pool, limits, or an order.
+//! Nodes with a name, a pool, limits, an order, or a place where their value may be already.
 
 use super::args::{Args, Body, BodyAgain};
+use super::cache::{AtCache, Cache};
+use super::checkpoints::{AtCheckpoint, Checkpoints};
 use super::kept::LentAll;
 use super::order::{Bulk, Sequence, Turn};
 use super::output::Origin;
+use super::recall::Recall;
 use super::settings::{NodeName, Said, Settings};
-use super::time_limits::{Expiry, TimeLimits};
+use super::time_limits::{TimeLimits, attempts, within};
 use super::{Cause, Error, Handle, node};
 use myriad_core::Handle as Pool;
 use myriad_core::engine;
@@ -25,14 +28,14 @@ use std::time::Duration;
 /// assert_eq!(words.join()?, 2);
 /// # Ok::<(), flow::NodeError>(())
 /// ```
-#[derive(Default)]
 #[must_use = "options say how a node is spawned"]
-pub struct Options {
+pub struct Options<R = ()> {
     said: Said,
     pool: Option<Pool>,
     limits: TimeLimits,
     turns: Vec<Turn>,
     after: Vec<Arc<dyn Origin<()>>>,
+    recall: R,
 }
 
 /// Options of a node with this name, which errors say.
@@ -45,7 +48,16 @@ impl Options {
     pub fn new() -> Self {
         Options::default()
     }
+}
 
+impl Default for Options {
+    fn default() -> Self {
+        let (said, limits) = (Said::default(), TimeLimits::default());
+        Options { said, pool: None, limits, turns: Vec::new(), after: Vec::new(), recall: () }
+    }
+}
+
+impl<R> Options<R> {
     /// What the node is called in errors. Without one that is the place where it is spawned.
     pub fn name(mut self, name: &str) -> Self {
         self.said.name = Some(name.to_owned());
@@ -95,8 +107,26 @@ impl Options {
 
     /// The body is called again, up to so many times, if it panics or returns an error. It cannot
     /// take a value that is moved, which would be gone.
-    pub fn retries(self, retries: u32) -> Retrying {
+    pub fn retries(self, retries: u32) -> Retrying<R> {
         Retrying { options: self, retries }
+    }
+
+    /// The value is read from a file, if it is there; else the body runs, and its value is written:
+    /// see [`Checkpoints`]. The value is [`Stored`](super::Stored).
+    pub fn checkpoint(self, folder: &Checkpoints, key: impl Into<String>) -> Options<(R, AtCheckpoint)> {
+        self.recall(folder.at(key.into()))
+    }
+
+    /// The value is a clone of one in this cache, if it is there; else the body runs, and a clone
+    /// of its value is kept: see [`Cache`]. A node with a checkpoint, too, asks in the order in
+    /// which these are said here.
+    pub fn cached<V: Clone>(self, cache: &Cache<V>, key: impl Into<String>) -> Options<(R, AtCache<V>)> {
+        self.recall(cache.at(key.into()))
+    }
+
+    fn recall<S>(self, next: S) -> Options<(R, S)> {
+        let Options { said, pool, limits, turns, after, recall } = self;
+        Options { said, pool, limits, turns, after, recall: (recall, next) }
     }
 
     /// As [`spawn`](super::spawn), with these options.
@@ -106,6 +136,7 @@ impl Options {
         A: Args,
         F: Body<A> + Send + 'static,
         F::Output: Send + 'static,
+        R: Recall<F::Output>,
     {
         self.start(Location::caller(), args, move |kept: &mut A::Kept| Ok(f.call(kept)))
     }
@@ -118,6 +149,7 @@ impl Options {
         F: Body<A, Output = Result<T, E>> + Send + 'static,
         T: Send + 'static,
         E: Into<Error>,
+        R: Recall<T>,
     {
         self.start(Location::caller(), args, move |kept: &mut A::Kept| f.call(kept).map_err(Cause::of))
     }
@@ -127,28 +159,30 @@ impl Options {
         A: Args,
         T: Send + 'static,
         W: FnOnce(&mut A::Kept) -> Result<T, Cause> + Send + 'static,
+        R: Recall<T>,
     {
         let time = self.limits.time;
-        self.start_limited(place, args, move |limits, kept| limits.call(time, || work(kept)))
+        self.start_limited(place, args, move |kept| within(time, || work(kept)))
     }
 
-    /// Starts a node whose work keeps to its limits by itself.
+    /// Starts a node whose work keeps to the limit of its body by itself.
     fn start_limited<A, T, W>(self, place: &'static Location<'static>, args: A, work: W) -> Handle<T>
     where
         A: Args,
         T: Send + 'static,
-        W: FnOnce(&Expiry, &mut A::Kept) -> Result<T, Cause> + Send + 'static,
+        W: FnOnce(&mut A::Kept) -> Result<T, Cause> + Send + 'static,
+        R: Recall<T>,
     {
         let said = Some(Arc::new(self.said));
         let settings = Settings { pool: self.pool.unwrap_or_else(engine::home), name: NodeName { place, said } };
-        let (pool, turns) = (settings.pool, self.turns);
+        let (pool, turns, recall) = (settings.pool, self.turns, self.recall);
         let expiry = self.limits.expiry(pool);
         let watch = expiry.clone();
         let work = move |kept: &mut (A::Kept, LentAll<()>)| {
             // Until the end of the body.
             let _turns = turns;
             expiry.begin();
-            work(&expiry, &mut kept.0)
+            expiry.in_all(|| recall.call(|| work(&mut kept.0)))
         };
         let handle = node::start(work, (args.keep(), LentAll::new(self.after)), settings);
         watch.watch(pool, handle.source());
@@ -159,12 +193,12 @@ impl Options {
 /// [`Options`] of a node whose body may be called several times.
 #[derive(Debug)]
 #[must_use = "options say how a node is spawned"]
-pub struct Retrying {
-    options: Options,
+pub struct Retrying<R = ()> {
+    options: Options<R>,
     retries: u32,
 }
 
-impl Retrying {
+impl<R> Retrying<R> {
     /// As [`spawn`](super::spawn). A panic is an attempt that has failed.
     #[track_caller]
     pub fn spawn<F, A>(self, f: F, args: A) -> Handle<F::Output>
@@ -172,6 +206,7 @@ impl Retrying {
         A: Args,
         F: BodyAgain<A> + Send + 'static,
         F::Output: Send + 'static,
+        R: Recall<F::Output>,
     {
         self.start(Location::caller(), args, move |kept: &mut A::Kept| Ok(f.call_again(kept)))
     }
@@ -184,6 +219,7 @@ impl Retrying {
         F: BodyAgain<A, Output = Result<T, E>> + Send + 'static,
         T: Send + 'static,
         E: Into<Error>,
+        R: Recall<T>,
     {
         self.start(Location::caller(), args, move |kept: &mut A::Kept| f.call_again(kept).map_err(Cause::of))
     }
@@ -193,13 +229,14 @@ impl Retrying {
         A: Args,
         T: Send + 'static,
         W: Fn(&mut A::Kept) -> Result<T, Cause> + Send + 'static,
+        R: Recall<T>,
     {
         let (retries, time) = (self.retries, self.options.limits.time);
-        self.options.start_limited(place, args, move |limits, kept| limits.attempts(retries, time, || work(kept)))
+        self.options.start_limited(place, args, move |kept| attempts(retries, time, || work(kept)))
     }
 }
 
-impl fmt::Debug for Options {
+impl<R> fmt::Debug for Options<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options").field("name", &self.said.name).finish_non_exhaustive()
     }

@@ -75,40 +75,8 @@ impl Expiry {
         task.into_iter().for_each(|task| task.cancel());
     }
 
-    /// Calls the body within the limits.
-    pub(super) fn call<T>(&self, time: Option<Duration>, f: impl FnOnce() -> Result<T, Cause>) -> Result<T, Cause> {
-        self.in_all(|| within(time, f))
-    }
-
-    /// Calls the body up to so many times more, within the limits, until it succeeds.
-    pub(super) fn attempts<T>(
-        &self,
-        mut retries: u32,
-        time: Option<Duration>,
-        mut f: impl FnMut() -> Result<T, Cause>,
-    ) -> Result<T, Cause> {
-        self.in_all(|| {
-            loop {
-                // A body that fails need not have waited.
-                cancel::check();
-                let result = user_code::body(|| within(time, &mut f)).unwrap_or_else(|payload| {
-                    match unwind::is_cancellation(&payload) {
-                        // The node's, or the limit's in all: it goes on to there.
-                        true => unwind::resume(payload),
-                        false => Err(Cause::panicked(payload)),
-                    }
-                });
-                if retries == 0 || result.is_ok() {
-                    return result;
-                }
-                retries -= 1;
-                // A cause may have a destructor of the user's.
-                unwind::drop_quietly(result);
-            }
-        })
-    }
-
-    fn in_all<T>(&self, f: impl FnOnce() -> Result<T, Cause>) -> Result<T, Cause> {
+    /// Calls what is to be done within the limit in all.
+    pub(super) fn in_all<T>(&self, f: impl FnOnce() -> Result<T, Cause>) -> Result<T, Cause> {
         match self.limit {
             None => f(),
             Some((limit, deadline)) => time::deadline(deadline, f).unwrap_or(Err(Cause::TimedOut(limit))),
@@ -116,7 +84,33 @@ impl Expiry {
     }
 }
 
-fn within<T>(limit: Option<Duration>, f: impl FnOnce() -> Result<T, Cause>) -> Result<T, Cause> {
+/// Calls the body up to so many times more, each within this limit, until it succeeds.
+pub(super) fn attempts<T>(
+    mut retries: u32,
+    time: Option<Duration>,
+    mut f: impl FnMut() -> Result<T, Cause>,
+) -> Result<T, Cause> {
+    loop {
+        // A body that fails need not have waited.
+        cancel::check();
+        let result = user_code::body(|| within(time, &mut f)).unwrap_or_else(|payload| {
+            match unwind::is_cancellation(&payload) {
+                // The node's, or the limit's in all: it goes on to there.
+                true => unwind::resume(payload),
+                false => Err(Cause::panicked(payload)),
+            }
+        });
+        if retries == 0 || result.is_ok() {
+            return result;
+        }
+        retries -= 1;
+        // A cause may have a destructor of the user's.
+        unwind::drop_quietly(result);
+    }
+}
+
+/// Calls the body within this limit.
+pub(super) fn within<T>(limit: Option<Duration>, f: impl FnOnce() -> Result<T, Cause>) -> Result<T, Cause> {
     match limit {
         None => f(),
         Some(limit) => time::timeout(limit, f).unwrap_or(Err(Cause::TimedOut(limit))),

@@ -5,6 +5,8 @@
 
 mod as_core_async;
 mod bounds;
+mod caches;
+mod checkpoints;
 #[path = "../common/mod.rs"]
 mod common;
 mod dataflow;
