@@ -8,7 +8,7 @@
 
 use myriad::channel::{bounded, unbounded};
 use myriad::sync::{Mutex, RwLock, Semaphore, SingleFlight};
-use myriad::{Builder, Runtime, block_on, join, scope, select, spawn, spawn_async, task, time};
+use myriad::{Builder, Runtime, block_on, flow, join, scope, select, spawn, spawn_async, task, time};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -188,6 +188,29 @@ const OPERATIONS: &[Operation] = &[
                     sum += x.unwrap();
                 }
                 assert_eq!(sum, 4950);
+            }
+        });
+    }),
+    ("node of a dataflow", |rt, n| {
+        rt.run(|| {
+            for _ in 0..n {
+                assert_eq!(flow::spawn(|n: u64| n + 1, (1_u64,)).join().unwrap(), 2);
+            }
+        });
+    }),
+    ("node that is lent a value", |rt, n| {
+        rt.run(|| {
+            let mut last = flow::spawn(|| 1_u64, ());
+            for _ in 0..n {
+                last = flow::spawn(|n: &u64| n + 1, (&last,));
+            }
+            assert_eq!(last.join().unwrap(), n as u64 + 1);
+        });
+    }),
+    ("node with a name", |rt, n| {
+        rt.run(|| {
+            for _ in 0..n {
+                assert_eq!(flow::named("n").spawn(|n: u64| n + 1, (1_u64,)).join().unwrap(), 2);
             }
         });
     }),

@@ -16,8 +16,8 @@ mod stored;
 pub mod view;
 
 pub use dataflow::{
-    All, Bulk, Cache, Checkpoints, Handle, NodeError, Options, Sequence, StoreError, Stored, Value, all, any, named,
-    spawn, try_spawn,
+    All, Budget, Bulk, Cache, Checkpoints, Handle, NodeError, Options, Sequence, Spillable, StoreError, Stored, Value,
+    all, any, named, spawn, try_spawn,
 };
 pub use graph::Graph;
 pub use ops::{merge, mix, mult, pipe, pipeline, publish, split};

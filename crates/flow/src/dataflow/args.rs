@@ -1,8 +1,11 @@
 //! Arguments and bodies of nodes.
 
+use super::gate::Gate;
 use super::output::Parent;
 use super::ready::Dependent;
+use crate::graph::Cause;
 use crate::protocol::Edge;
+use std::sync::Arc;
 
 /// An argument of a node.
 ///
@@ -76,6 +79,16 @@ pub trait Kept: Send + 'static {
     fn edges(&self) -> Self::Edges;
     /// What it comes from, one after the other, each with its edge.
     fn each(&self, edges: &Self::Edges, f: &mut impl FnMut(&dyn Parent, &Edge<dyn Dependent>));
+    /// Where the node waits for its turn, if what it needs is to be fetched.
+    #[inline]
+    fn gate(_: &Self::Edges) -> Option<&Arc<Gate>> {
+        None
+    }
+    /// Fetches it, before the body.
+    #[inline]
+    fn fetch(&mut self) -> Result<(), Cause> {
+        Ok(())
+    }
 }
 
 macro_rules! tuples {
@@ -99,6 +112,15 @@ macro_rules! tuples {
             #[inline]
             fn each(&self, _edges: &Self::Edges, _f: &mut impl FnMut(&dyn Parent, &Edge<dyn Dependent>)) {
                 $(self.$at.each(&_edges.$at, _f);)*
+            }
+            #[inline]
+            fn gate(_edges: &Self::Edges) -> Option<&Arc<Gate>> {
+                None$(.or_else(|| $arg::gate(&_edges.$at)))*
+            }
+            #[inline]
+            fn fetch(&mut self) -> Result<(), Cause> {
+                $(self.$at.fetch()?;)*
+                Ok(())
             }
         }
 

@@ -1,7 +1,7 @@
 //! Reason a node has no value.
 
-use super::Cause;
 use super::settings::NodeName;
+use crate::graph::Cause;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;

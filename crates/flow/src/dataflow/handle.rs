@@ -5,7 +5,7 @@ use super::error::NodeError;
 use super::node;
 use super::output::{Origin, Parent, pass_to};
 use super::promise::{Flatten, Promise};
-use super::settings::Settings;
+use super::settings::{NodeName, Settings};
 use myriad_sync::answer::answer;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -40,6 +40,11 @@ impl<T: Send + 'static> Handle<T> {
     #[inline]
     pub(super) fn source(&self) -> &Arc<dyn Origin<T>> {
         &self.0
+    }
+
+    /// What its node is called.
+    pub(super) fn name(&self) -> NodeName {
+        self.0.name()
     }
 
     pub(super) fn into_source(self) -> Arc<dyn Origin<T>> {

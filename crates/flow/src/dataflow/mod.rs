@@ -2,9 +2,11 @@
 
 mod args;
 mod bound;
+mod budget;
 mod cache;
 mod checkpoints;
 mod error;
+mod gate;
 mod handle;
 mod kept;
 mod node;
@@ -22,6 +24,7 @@ mod time_limits;
 pub use crate::graph::Cause;
 pub use crate::stored::{StoreError, Stored};
 pub use args::{Arg, ArgAgain, Args, Body, BodyAgain};
+pub use budget::{Budget, BudgetStats, Loan, Spillable};
 pub use cache::Cache;
 pub use checkpoints::Checkpoints;
 pub use error::NodeError;
@@ -33,13 +36,13 @@ pub use recall::Recall;
 pub use several::{all, any};
 // (Parts of the traits of arguments, and not for programs.)
 #[doc(hidden)]
-pub use {args::Kept, cache::AtCache, checkpoints::AtCheckpoint, output::Parent, ready::Dependent, ready::Ready};
+pub use {
+    args::Kept, cache::AtCache, checkpoints::AtCheckpoint, gate::Gate, output::Parent, ready::Dependent, ready::Ready,
+};
 
+use options::Error;
 use settings::Settings;
 use std::panic::Location;
-
-/// What a body says that fails.
-type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes a node that calls `f` with these arguments, when all that they come from have ended.
 ///

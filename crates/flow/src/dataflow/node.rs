@@ -1,6 +1,5 @@
 //! A node with a body: what it waits for, and how it runs.
 
-use super::Cause;
 use super::args::Kept;
 use super::bound;
 use super::error::NodeError;
@@ -9,6 +8,7 @@ use super::output::{Origin, Outcome, Output, OutputClaim, Parent};
 use super::ready::{Dependent, InTask, Ready, Runnable, offer};
 use super::runner::Runner;
 use super::settings::{NodeName, Settings};
+use crate::graph::Cause;
 use crate::protocol::{Countdown, Edge};
 use myriad_base::sys::atomic::{Ordering::Acquire, fence};
 use myriad_base::sys::cell::UnsafeCell;
@@ -110,6 +110,63 @@ impl<T: Send + 'static, W, K: Kept> ValueNode<T, W, K> {
         is_alone && !self.output.has_taker()
     }
 
+    /// Runs it, as [`Runnable::run`]. `fetch` is called before the body.
+    #[inline(always)]
+    fn run_with(
+        self: Arc<Self>,
+        fetch: impl FnOnce(&mut K) -> Result<(), Cause>,
+        task: &InTask,
+        count: u32,
+        ready: &mut Ready,
+    ) -> bool
+    where
+        W: FnOnce(&mut K) -> Result<T, Cause>,
+    {
+        let Some(claim) = self.output.claim() else {
+            self.leave(ready);
+            return false;
+        };
+        let Some((work, mut kept)) = self.take_work(&claim) else { unreachable!("it goes with the claim") };
+        if self.settings.is_lazy() && self.is_out_of_reach() {
+            unwind::drop_quietly((work, kept));
+            let ended = self.output.end(claim, self.failed(Cause::Cancelled));
+            ready.after(ended);
+            return false;
+        }
+        let body = || {
+            user_code::body(|| {
+                // The nodes before it need not have waited, in a long chain. So the node can be
+                // cancelled, and others of this worker go on now and then.
+                if count & 1023 == 0 {
+                    myriad_core::yield_now();
+                } else {
+                    cancel::check();
+                }
+                fetch(&mut kept)?;
+                work(&mut kept)
+            })
+        };
+        let (outcome, is_cancelled) = match self.runner.run(task, body) {
+            Err(body) => {
+                unwind::drop_quietly(body);
+                (self.failed(Cause::Cancelled), false)
+            }
+            Ok((Ok(Ok(value)), was_asked)) => (Ok(value), was_asked),
+            Ok((Ok(Err(cause)), was_asked)) => (self.failed(cause), was_asked),
+            Ok((Err(payload), _)) if unwind::is_cancellation(&payload) => {
+                unwind::discard(payload);
+                (self.failed(Cause::Cancelled), true)
+            }
+            Ok((Err(payload), was_asked)) => (self.failed(Cause::panicked(payload)), was_asked),
+        };
+        // What was lent is given back before anybody is told.
+        drop(kept);
+        let ended = self.output.end(claim, outcome);
+        ready.after(ended);
+        self.leave(ready);
+        is_cancelled
+    }
+
     /// Gives up the reference of what was its end. If it was the last, the value goes on.
     #[inline]
     fn leave(self: Arc<Self>, ready: &mut Ready) {
@@ -183,48 +240,13 @@ where
     }
 
     fn run(self: Arc<Self>, task: &InTask, count: u32, ready: &mut Ready) -> bool {
-        let Some(claim) = self.output.claim() else {
-            self.leave(ready);
-            return false;
+        let Some(gate) = K::gate(&self.edges) else { return self.run_with(|_| Ok(()), task, count, ready) };
+        let Some(pass) = gate.enter(&self) else { return false };
+        let fetch = move |kept: &mut K| {
+            let _pass = pass;
+            kept.fetch()
         };
-        let Some((work, mut kept)) = self.take_work(&claim) else { unreachable!("it goes with the claim") };
-        if self.settings.is_lazy() && self.is_out_of_reach() {
-            unwind::drop_quietly((work, kept));
-            let ended = self.output.end(claim, self.failed(Cause::Cancelled));
-            ready.after(ended);
-            return false;
-        }
-        let body = || {
-            user_code::body(|| {
-                // The nodes before it need not have waited, in a long chain. So the node can be
-                // cancelled, and others of this worker go on now and then.
-                if count & 1023 == 0 {
-                    myriad_core::yield_now();
-                } else {
-                    cancel::check();
-                }
-                work(&mut kept)
-            })
-        };
-        let (outcome, is_cancelled) = match self.runner.run(task, body) {
-            Err(body) => {
-                unwind::drop_quietly(body);
-                (self.failed(Cause::Cancelled), false)
-            }
-            Ok((Ok(Ok(value)), was_asked)) => (Ok(value), was_asked),
-            Ok((Ok(Err(cause)), was_asked)) => (self.failed(cause), was_asked),
-            Ok((Err(payload), _)) if unwind::is_cancellation(&payload) => {
-                unwind::discard(payload);
-                (self.failed(Cause::Cancelled), true)
-            }
-            Ok((Err(payload), was_asked)) => (self.failed(Cause::panicked(payload)), was_asked),
-        };
-        // What was lent is given back before anybody is told.
-        drop(kept);
-        let ended = self.output.end(claim, outcome);
-        ready.after(ended);
-        self.leave(ready);
-        is_cancelled
+        self.run_with(fetch, task, count, ready)
     }
 
     #[cold]

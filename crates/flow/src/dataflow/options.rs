@@ -1,21 +1,26 @@
 //! Nodes with a name, a pool, limits, an order, or a place where their value may be already.
 
-use super::args::{Args, Body, BodyAgain};
+use super::args::{Args, Body, BodyAgain, Kept};
 use super::cache::{AtCache, Cache};
 use super::checkpoints::{AtCheckpoint, Checkpoints};
+use super::handle::Handle;
 use super::kept::LentAll;
+use super::node;
 use super::order::{Bulk, Sequence, Turn};
 use super::output::Origin;
 use super::recall::Recall;
 use super::settings::{NodeName, Said, Settings};
 use super::time_limits::{TimeLimits, attempts, within};
-use super::{Cause, Error, Handle, node};
+use crate::graph::Cause;
 use myriad_core::Handle as Pool;
 use myriad_core::engine;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What a body says that fails.
+pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How a node is to run.
 ///
@@ -32,7 +37,7 @@ use std::time::Duration;
 pub struct Options<R = ()> {
     said: Said,
     pool: Option<Pool>,
-    limits: TimeLimits,
+    pub(super) limits: TimeLimits,
     turns: Vec<Turn>,
     after: Vec<Arc<dyn Origin<()>>>,
     recall: R,
@@ -162,15 +167,26 @@ impl<R> Options<R> {
         R: Recall<T>,
     {
         let time = self.limits.time;
-        self.start_limited(place, args, move |kept| within(time, || work(kept)))
+        self.start_limited(place, args, (), move |kept| within(time, || work(kept)), |_, value| Ok(value))
     }
 
-    /// Starts a node whose work keeps to the limit of its body by itself.
-    fn start_limited<A, T, W>(self, place: &'static Location<'static>, args: A, work: W) -> Handle<T>
+    /// Starts a node that keeps something `beside` its arguments, whose work keeps to the limit of
+    /// its body by itself, and whose value is what `end` makes of that of the body.
+    pub(super) fn start_limited<A, T, V, X, W, E>(
+        self,
+        place: &'static Location<'static>,
+        args: A,
+        beside: X,
+        work: W,
+        end: E,
+    ) -> Handle<V>
     where
         A: Args,
         T: Send + 'static,
+        V: Send + 'static,
+        X: Kept,
         W: FnOnce(&mut A::Kept) -> Result<T, Cause> + Send + 'static,
+        E: FnOnce(NodeName, T) -> Result<V, Cause> + Send + 'static,
         R: Recall<T>,
     {
         let said = Some(Arc::new(self.said));
@@ -178,13 +194,14 @@ impl<R> Options<R> {
         let (pool, turns, recall) = (settings.pool, self.turns, self.recall);
         let expiry = self.limits.expiry(pool);
         let watch = expiry.clone();
-        let work = move |kept: &mut (A::Kept, LentAll<()>)| {
+        let name = settings.name.clone();
+        let work = move |kept: &mut (X, A::Kept, LentAll<()>)| {
             // Until the end of the body.
             let _turns = turns;
             expiry.begin();
-            expiry.in_all(|| recall.call(|| work(&mut kept.0)))
+            end(name, expiry.in_all(|| recall.call(|| work(&mut kept.1)))?)
         };
-        let handle = node::start(work, (args.keep(), LentAll::new(self.after)), settings);
+        let handle = node::start(work, (beside, args.keep(), LentAll::new(self.after)), settings);
         watch.watch(pool, handle.source());
         handle
     }
@@ -194,8 +211,8 @@ impl<R> Options<R> {
 #[derive(Debug)]
 #[must_use = "options say how a node is spawned"]
 pub struct Retrying<R = ()> {
-    options: Options<R>,
-    retries: u32,
+    pub(super) options: Options<R>,
+    pub(super) retries: u32,
 }
 
 impl<R> Retrying<R> {
@@ -232,7 +249,8 @@ impl<R> Retrying<R> {
         R: Recall<T>,
     {
         let (retries, time) = (self.retries, self.options.limits.time);
-        self.options.start_limited(place, args, move |kept| attempts(retries, time, || work(kept)))
+        let work = move |kept: &mut A::Kept| attempts(retries, time, || work(kept));
+        self.options.start_limited(place, args, (), work, |_, value| Ok(value))
     }
 }
 

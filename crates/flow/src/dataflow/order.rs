@@ -1,11 +1,12 @@
 //! Nodes in an order that their arguments do not say: one after the other, or all at once.
 
 use super::args::{Args, Body};
+use super::handle::Handle;
+use super::options::Options;
 use super::output::{Origin, Taker, pass_to};
 use super::promise::Promise;
 use super::ready::Ready;
 use super::settings::NodeName;
-use super::{Handle, Options};
 use myriad_base::sys::mutex::Mutex;
 use std::fmt;
 use std::panic::Location;

@@ -1,9 +1,9 @@
 //! What comes out of a node: its value or error, who waits for that, and who takes it.
 
-use super::Cause;
 use super::error::NodeError;
 use super::ready::{Dependent, Ready};
 use super::settings::NodeName;
+use crate::graph::Cause;
 use crate::protocol::{Claim, Edge, Ending, OnceBox, Waiting};
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::running::call_nested;

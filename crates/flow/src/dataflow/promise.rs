@@ -1,11 +1,11 @@
 //! An output without a body: a value that comes from another node.
 
-use super::Cause;
 use super::error::NodeError;
 use super::handle::Handle;
 use super::output::{Origin, Outcome, Output, Taker, pass_to};
 use super::ready::Ready;
 use super::settings::NodeName;
+use crate::graph::Cause;
 use myriad_core::engine::unwind;
 use myriad_sync::answer::AnswerSender;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! TimeLimits in time of a node, and attempts.
 
-use super::Cause;
 use super::output::Origin;
+use crate::graph::Cause;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::{now_of, unwind, user_code};
 use myriad_core::time::{self, Instant};

@@ -9,7 +9,7 @@ pub use error::StoreError;
 use std::io::{self, Read, Write};
 
 /// A value that can be written to a file, and read again: for
-/// [checkpoints](crate::dataflow::Checkpoints).
+/// [checkpoints](crate::dataflow::Checkpoints) and [budgets](crate::dataflow::Budget).
 ///
 /// Numbers, `bool`, `char`, `()`, `String`, and a `Vec`, an `Option` or a pair of such values are
 /// `Stored`. For a type of another crate there is a type of the program's around that.

@@ -5,6 +5,7 @@
 
 mod as_core_async;
 mod bounds;
+mod budgets;
 mod caches;
 mod checkpoints;
 #[path = "../common/mod.rs"]
