@@ -60,6 +60,7 @@ ALLOWED = {
     "flow": {
         "one_by_one": "",
         "panic": "",
+        "per_worker": "one_by_one",
         "protocol": "",
         "stored": "",
         "view": "",
@@ -68,7 +69,7 @@ ALLOWED = {
         "dataflow": "graph one_by_one protocol stored",
         "ops": "panic",
         "process": "ops panic view",
-        "lib": "dataflow graph ops process region",
+        "lib": "dataflow graph ops per_worker process region",
     },
 }
 # The most files that may be in one cycle. It only shrinks.

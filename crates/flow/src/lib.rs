@@ -8,6 +8,7 @@ pub mod graph;
 mod one_by_one;
 pub mod ops;
 mod panic;
+mod per_worker;
 pub mod process;
 #[doc(hidden)]
 pub mod protocol;
@@ -21,4 +22,5 @@ pub use dataflow::{
 };
 pub use graph::Graph;
 pub use ops::{merge, mix, mult, pipe, pipeline, publish, split};
+pub use per_worker::PerWorker;
 pub use region::region;

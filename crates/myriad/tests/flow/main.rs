@@ -19,6 +19,7 @@ mod graph_settings;
 mod mix;
 mod ops;
 mod ops_ends;
+mod per_worker;
 mod process;
 mod process_ends;
 mod random;
