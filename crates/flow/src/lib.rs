@@ -21,6 +21,6 @@ pub use dataflow::{
     all, any, named, spawn, try_spawn,
 };
 pub use graph::Graph;
-pub use ops::{merge, mix, mult, pipe, pipeline, publish, split};
+pub use ops::{merge, mix, mult, pipe, pipeline, pipeline_async, publish, split};
 pub use per_worker::PerWorker;
 pub use region::region;

@@ -7,7 +7,7 @@
 use super::ended::{self, Ended, Why};
 use super::give::give;
 use super::pipeline::Pipeline;
-use myriad_base::sys::mutex::Mutex;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_base::unwind::Payload;
 use myriad_core::cancel::Token;
 use myriad_core::engine::user_code;
@@ -19,21 +19,29 @@ use std::sync::PoisonError;
 
 /// What the tasks have in common.
 pub(super) struct Line<T, O, F> {
-    source: lock::Mutex<Source<T>>,
+    pub(super) source: lock::Mutex<Source<T>>,
     /// A permit for each item that may be taken; it comes back when the result is given.
-    room: Semaphore,
+    pub(super) room: Semaphore,
     results: Mutex<Results<O>>,
     /// Closed when no further item is to be taken.
-    stop: Sender<()>,
-    to: Sender<O>,
-    f: F,
-    settings: Pipeline<O>,
+    pub(super) stop: Sender<()>,
+    pub(super) to: Sender<O>,
+    pub(super) f: F,
+    pub(super) settings: Pipeline<O>,
 }
 
-struct Source<T> {
-    from: Receiver<T>,
+pub(super) struct Source<T> {
+    pub(super) from: Receiver<T>,
     taken: u64,
-    stopped: Receiver<()>,
+    pub(super) stopped: Receiver<()>,
+}
+
+impl<T> Source<T> {
+    /// One more was taken.
+    pub(super) fn number(&mut self) -> u64 {
+        self.taken += 1;
+        self.taken - 1
+    }
 }
 
 struct Results<O> {
@@ -54,7 +62,7 @@ impl<O> Results<O> {
     }
 }
 
-impl<T: Send, O: Send + 'static, F: Fn(T) -> O + Sync> Line<T, O, F> {
+impl<T, O: Send + 'static, F> Line<T, O, F> {
     pub(super) fn new(settings: Pipeline<O>, from: Receiver<T>, to: Sender<O>, f: F) -> Self {
         let (stop, stopped) = channel::bounded(1);
         Line {
@@ -69,13 +77,8 @@ impl<T: Send, O: Send + 'static, F: Fn(T) -> O + Sync> Line<T, O, F> {
         }
     }
 
-    /// The whole operation.
-    pub(super) fn run(self, token: &Token) -> Ended<O> {
-        let mut why = ended::run(token, || {
-            let work = || self.work();
-            myriad_core::scope(|s| (0..self.settings.tasks).for_each(|_| drop(s.spawn(work))));
-            Why::SourceEnded
-        });
+    /// All its tasks have ended.
+    pub(super) fn ended(self, mut why: Why) -> Ended<O> {
         let Line { source, results, to, f, settings, .. } = self;
         let Source { from, taken, .. } = source.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Results { done, given, passed, mut in_hand, end, .. } = results.into_inner();
@@ -93,6 +96,82 @@ impl<T: Send, O: Send + 'static, F: Fn(T) -> O + Sync> Line<T, O, F> {
         Ended { why, taken, given, left }
     }
 
+    /// The function has panicked: with what it is replaced, or why the operation ends.
+    #[cold]
+    pub(super) fn panicked(&self, payload: Payload) -> Result<Option<O>, Why> {
+        match (ended::panicked(payload), &self.settings.on_panic) {
+            (Why::Panicked(panic), Some(on_panic)) => user_code::body(|| on_panic(panic)).map_err(ended::panicked),
+            (why, _) => Err(why),
+        }
+    }
+
+    /// Nothing more is taken, for this reason, if there is none yet.
+    #[cold]
+    pub(super) fn end(&self, why: Why) {
+        // (A reason that comes too late is dropped outside of the lock: a payload is the user's.)
+        let mut why = Some(why);
+        let mut results = self.results.lock();
+        if results.end.is_none() {
+            results.end = why.take();
+        }
+        drop(results);
+        self.stop.close();
+        // Who waits for room, to take an item, looks again.
+        self.room.add_permits(self.settings.tasks);
+    }
+
+    /// Puts a result into the window. `Some`: it is this task's to give what is ready there, of
+    /// which here is the first. `None`: another one does.
+    pub(super) fn put(&self, number: u64, result: Option<O>) -> Option<InHand<'_, O>> {
+        let mut results = self.results.lock();
+        let at = (number - results.passed) as usize;
+        while results.done.len() <= at {
+            results.done.push_back(None);
+        }
+        results.done[at] = Some(result);
+        if std::mem::replace(&mut results.is_giving, true) { None } else { self.next_of(results) }
+    }
+
+    /// The next one that is ready to be given, for who gives. `None`: nobody gives now.
+    pub(super) fn next(&self) -> Option<InHand<'_, O>> {
+        self.next_of(self.results.lock())
+    }
+
+    fn next_of(&self, mut results: MutexGuard<'_, Results<O>>) -> Option<InHand<'_, O>> {
+        if !matches!(results.done.front(), Some(Some(_))) {
+            results.is_giving = false;
+            return None;
+        }
+        let result = results.done.pop_front().flatten().flatten();
+        let number = results.passed;
+        results.passed += 1;
+        drop(results);
+        Some(self.in_hand(number, result))
+    }
+
+    /// A result that is to be given next.
+    pub(super) fn in_hand(&self, number: u64, result: Option<O>) -> InHand<'_, O> {
+        InHand { results: &self.results, number, result }
+    }
+
+    /// It was given, if it was a result.
+    pub(super) fn given(&self, is_some: bool) {
+        self.results.lock().given += u64::from(is_some);
+        self.room.add_permits(1);
+    }
+}
+
+impl<T: Send, O: Send + 'static, F: Fn(T) -> O + Sync> Line<T, O, F> {
+    /// The whole operation.
+    pub(super) fn run(self, token: &Token) -> Ended<O> {
+        let why = ended::run(token, || {
+            let work = || self.work();
+            myriad_core::scope(|s| (0..self.settings.tasks).for_each(|_| drop(s.spawn(work))));
+            Why::SourceEnded
+        });
+        self.ended(why)
+    }
+
     /// One of the tasks.
     fn work(&self) {
         let mut done = 0;
@@ -105,7 +184,7 @@ impl<T: Send, O: Send + 'static, F: Fn(T) -> O + Sync> Line<T, O, F> {
                 // (Its place stays empty, so nothing behind it is given.)
                 Err(why) => return self.end(why),
                 Ok(result) if self.settings.is_ordered => self.give_in_order(number, result),
-                Ok(result) => self.give_one(number, result),
+                Ok(result) => self.give(self.in_hand(number, result)),
             };
             if !is_open {
                 return self.end(Why::TargetClosed);
@@ -134,80 +213,38 @@ impl<T: Send, O: Send + 'static, F: Fn(T) -> O + Sync> Line<T, O, F> {
                 _ = source.stopped.recv() => return None
             },
         };
-        source.taken += 1;
-        Some((source.taken - 1, item))
-    }
-
-    /// The function has panicked: with what it is replaced, or why the operation ends.
-    #[cold]
-    fn panicked(&self, payload: Payload) -> Result<Option<O>, Why> {
-        match (ended::panicked(payload), &self.settings.on_panic) {
-            (Why::Panicked(panic), Some(on_panic)) => user_code::body(|| on_panic(panic)).map_err(ended::panicked),
-            (why, _) => Err(why),
-        }
-    }
-
-    /// Nothing more is taken, for this reason, if there is none yet.
-    #[cold]
-    fn end(&self, why: Why) {
-        // (A reason that comes too late is dropped outside of the lock: a payload is the user's.)
-        let mut why = Some(why);
-        let mut results = self.results.lock();
-        if results.end.is_none() {
-            results.end = why.take();
-        }
-        drop(results);
-        self.stop.close();
-        // Who waits for room, to take an item, looks again.
-        self.room.add_permits(self.settings.tasks);
+        Some((source.number(), item))
     }
 
     /// Puts a result into the window, and gives what is ready there, unless somebody does. False:
     /// the channel is closed. (Then nobody gives any more: that is left to who has found out.)
     fn give_in_order(&self, number: u64, result: Option<O>) -> bool {
-        let mut results = self.results.lock();
-        let at = (number - results.passed) as usize;
-        while results.done.len() <= at {
-            results.done.push_back(None);
-        }
-        results.done[at] = Some(result);
-        if results.is_giving {
-            return true;
-        }
-        results.is_giving = true;
-        while let Some(Some(_)) = results.done.front() {
-            let result = results.done.pop_front().flatten().flatten();
-            let number = results.passed;
-            results.passed += 1;
-            drop(results);
-            let is_open = self.give_one(number, result);
-            results = self.results.lock();
-            if !is_open {
+        let mut next = self.put(number, result);
+        while let Some(in_hand) = next {
+            if !self.give(in_hand) {
                 return false;
             }
+            next = self.next();
         }
-        results.is_giving = false;
         true
     }
 
     /// Gives a result. False: the channel is closed, and the result is kept for the end.
-    fn give_one(&self, number: u64, result: Option<O>) -> bool {
-        let mut in_hand = InHand { results: &self.results, number, result };
+    fn give(&self, mut in_hand: InHand<'_, O>) -> bool {
         let is_some = in_hand.result.is_some();
         let is_open = give(&self.to, &mut in_hand.result);
         if is_open {
-            self.results.lock().given += u64::from(is_some);
-            self.room.add_permits(1);
+            self.given(is_some);
         }
         is_open
     }
 }
 
 /// A result that is being given. Whatever happens, it is not lost.
-struct InHand<'a, O> {
+pub(super) struct InHand<'a, O> {
     results: &'a Mutex<Results<O>>,
     number: u64,
-    result: Option<O>,
+    pub(super) result: Option<O>,
 }
 
 impl<O> Drop for InHand<'_, O> {

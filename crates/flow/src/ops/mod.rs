@@ -20,7 +20,8 @@
 //!
 //! **Modes.** An operation is a closure, as the functions that it calls may wait: in threads mode
 //! one that waits has a thread of its own meanwhile, and each wait costs a switch of threads; with
-//! fibers a stack and a switch of stacks.
+//! fibers a stack and a switch of stacks. What a [`pipeline_async`] calls is futures, which wait
+//! without.
 //!
 //! **End.** An operation ends when its source is closed and drained, when nobody can receive what
 //! it gives, when a function of the user's panics, or when it is [cancelled](Operation::cancel). (A
@@ -35,6 +36,7 @@ pub(crate) mod ended;
 mod give;
 mod inputs;
 mod line;
+mod line_async;
 mod merge;
 mod mix;
 mod mult;
@@ -54,7 +56,7 @@ pub use merge::merge;
 pub use mix::{Mix, mix};
 pub use mult::{Mult, mult};
 pub use pipe::pipe;
-pub use pipeline::{Pipeline, pipeline};
+pub use pipeline::{Pipeline, pipeline, pipeline_async};
 pub use publish::{Publisher, publish};
 pub use split::split;
 pub use throttled::Throttled;

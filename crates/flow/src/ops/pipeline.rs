@@ -43,7 +43,44 @@ where
     Pipeline::new(tasks).start(from, to, f)
 }
 
-/// Settings of a [`pipeline`].
+/// As [`pipeline`], with an asynchronous function: so many futures at a time, which are tasks, and
+/// need no stack while they wait.
+///
+/// What waits in `f` without awaiting holds up its worker, as in any future.
+///
+/// # Cancellation
+/// As of [`pipeline`]; a call of `f` that has not ended is dropped where it waits.
+///
+/// # Panics
+/// As of [`pipeline`]: a panic of a poll is one of `f`.
+///
+/// # Examples
+/// ```
+/// use myriad::channel::bounded;
+/// use myriad::{flow, time};
+/// use std::time::Duration;
+/// let ((tx, pages), (sizes_tx, sizes)) = (bounded(10), bounded(10));
+/// let fetch = flow::pipeline_async(100, pages, sizes_tx, async |page: &str| {
+///     time::sleep_async(Duration::from_millis(1)).await;
+///     page.len()
+/// });
+/// let source = flow::pipe(["one", "three"], tx);
+/// assert_eq!(sizes.into_iter().collect::<Vec<_>>(), [3, 5]);
+/// assert!(fetch.join().is_complete() && source.join().is_complete());
+/// ```
+#[doc(alias = "pipeline-async")]
+#[doc(alias = "buffered")]
+pub fn pipeline_async<T, O, F, R>(tasks: usize, from: Receiver<T>, to: Sender<O>, f: F) -> Operation<O>
+where
+    T: Send + 'static,
+    O: Send + 'static,
+    F: Fn(T) -> R + Send + Sync + 'static,
+    R: Future<Output = O> + Send + 'static,
+{
+    Pipeline::new(tasks).start_async(from, to, f)
+}
+
+/// Settings of a [`pipeline`], or of a [`pipeline_async`].
 ///
 /// # Examples
 /// ```
@@ -107,6 +144,27 @@ impl<O: Send + 'static> Pipeline<O> {
     {
         let line = Line::new(self, from, to, f);
         Operation::start(move |token| line.run(token))
+    }
+
+    /// Starts the operation, with an asynchronous function: see [`pipeline_async`].
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::bounded, flow::{self, ops::Pipeline}};
+    /// let ((tx, rx), (out_tx, out)) = (bounded(10), bounded(10));
+    /// let work = Pipeline::new(4).unordered().start_async(rx, out_tx, async |n: u64| n * n);
+    /// let source = flow::pipe(0..10, tx);
+    /// assert_eq!(out.into_iter().sum::<u64>(), 285);
+    /// assert!(work.join().is_complete() && source.join().is_complete());
+    /// ```
+    pub fn start_async<T, F, R>(self, from: Receiver<T>, to: Sender<O>, f: F) -> Operation<O>
+    where
+        T: Send + 'static,
+        F: Fn(T) -> R + Send + Sync + 'static,
+        R: Future<Output = O> + Send + 'static,
+    {
+        let line = Line::new(self, from, to, f);
+        Operation::start(move |token| line.run_async(token))
     }
 }
 

@@ -59,10 +59,14 @@ fn ends<L: Send + Debug + 'static>(operation: Operation<L>) -> End {
 type Start = fn(Receiver<Item>, Sender<Item>) -> End;
 
 /// What it is called, how many items it has in hand, how it is started.
-const TABLE: [(&str, usize, Start); 11] = [
+const TABLE: [(&str, usize, Start); 13] = [
     ("pipe", 1, |from, to| ends(pipe(from, to))),
     ("pipeline", 6, |from, to| ends(Pipeline::new(3).start(from, to, |item| item))),
     ("pipeline, unordered", 6, |from, to| ends(Pipeline::new(3).unordered().start(from, to, |item| item))),
+    ("pipeline of futures", 6, |from, to| ends(Pipeline::new(3).start_async(from, to, async |item| item))),
+    ("pipeline of futures, unordered", 6, |from, to| {
+        ends(Pipeline::new(3).unordered().start_async(from, to, async |item| item))
+    }),
     // A second tap has one in its buffer, one that goes out of it, and one that goes into it.
     ("mult", 1 + 3, |from, to| {
         let all = mult(from);

@@ -20,6 +20,7 @@ mod mix;
 mod ops;
 mod ops_ends;
 mod per_worker;
+mod pipeline_async;
 mod process;
 mod process_ends;
 mod random;
