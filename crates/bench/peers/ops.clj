@@ -12,6 +12,7 @@
 (def taps 4)
 (def tasks 8)
 (def topics 1000)
+(def inputs 4)
 
 (defn reader
   "A channel, and another on which comes the sum of what has come out of it."
@@ -52,11 +53,24 @@
     (source n in)
     (total (map second readers))))
 
+(defn mix
+  "Its output is never closed: the reader counts."
+  [n]
+  (let [out (chan slots)
+        all (async/mix out)
+        sum (go-loop [left n, sum 0]
+              (if (pos? left) (recur (dec left) (+ sum (<! out))) sum))]
+    (dotimes [input inputs]
+      (let [in (chan slots)]
+        (async/admix all in)
+        (async/onto-chan! in (range input n inputs))))
+    (<!! sum)))
+
 (defn processor-time []
   (.getProcessCpuTime ^com.sun.management.OperatingSystemMXBean (ManagementFactory/getOperatingSystemMXBean)))
 
 (defn -main [form n]
-  (let [run ({"mult" mult "pipeline" pipeline "publish" publish} form)
+  (let [run ({"mult" mult "pipeline" pipeline "publish" publish "mix" mix} form)
         n (parse-long n)]
     (while (read-line)
       (let [used (processor-time)

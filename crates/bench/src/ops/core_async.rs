@@ -22,3 +22,7 @@ pub(super) fn pipeline(p: &Params) -> Outcome {
 pub(super) fn publish(p: &Params) -> Outcome {
     run(p, sum(p.n))
 }
+
+pub(super) fn mix(p: &Params) -> Outcome {
+    run(p, sum(p.n))
+}

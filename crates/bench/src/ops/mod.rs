@@ -1,13 +1,14 @@
 //! `ops`: operations on channels, through which `n` numbers go.
 //!
 //! Forms: `mult`, each item to four channels; `pipeline`, a function of each item in eight tasks at
-//! a time, in order; `publish`, each item to the one who has subscribed to its topic, of 1,000. All
-//! channels have 64 slots. An operation is an item; the answer is what the readers have summed up.
+//! a time, in order; `publish`, each item to the one who has subscribed to its topic, of 1,000;
+//! `mix`, the items of four channels, of which each can be muted, to one. All channels have 64
+//! slots. An operation is an item; the answer is what the readers have summed up.
 //!
 //! `tokio` has none of these. Its programs are what one writes by hand: a task that sends to each
-//! channel; a task for each item, whose handles are awaited in order; a table of channels.
-//! `core.async` has all three, and is outside of this process; its `pipeline` has threads of its
-//! own, so many as it does items at a time.
+//! channel; a task for each item, whose handles are awaited in order; a table of channels; a
+//! `select!` over four channels and one for changes. `core.async` has all of them, and is outside
+//! of this process; its `pipeline` has threads of its own, so many as it does items at a time.
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
 
@@ -30,6 +31,9 @@ const TASKS: usize = 8;
 /// Topics of `publish`.
 #[cfg(any(feature = "ours", feature = "peers"))]
 const TOPICS: u64 = 1_000;
+/// Inputs of `mix`.
+#[cfg(any(feature = "ours", feature = "peers"))]
+const INPUTS: u64 = 4;
 
 /// The table.
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -66,6 +70,15 @@ pub(crate) static WORKLOAD: Workload = Workload {
                 Entry::new("myriad", ours!(myriad::publish)).waits(),
                 Entry::new("tokio", peer!(tokio::publish)),
                 Entry::new("core.async", peer!(core_async::publish)).outside(),
+            ],
+        },
+        Form {
+            name: "mix",
+            about: "four channels to one reader",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::mix)).waits(),
+                Entry::new("tokio", peer!(tokio::mix)),
+                Entry::new("core.async", peer!(core_async::mix)).outside(),
             ],
         },
     ],

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use myriad::channel::{Receiver, Sender, bounded};
 use myriad::{JoinHandle, flow, spawn};
 
-use super::{SLOTS, TAPS, TASKS, TOPICS, sum};
+use super::{INPUTS, SLOTS, TAPS, TASKS, TOPICS, sum};
 use crate::host;
 use crate::params::Params;
 use crate::record::{Failure, Outcome};
@@ -73,5 +73,19 @@ pub(super) fn publish(p: &Params) -> Outcome {
         let readers = subscribed.collect();
         flow::pipe(0..n, tx).detach();
         total(readers)
+    })
+}
+
+pub(super) fn mix(p: &Params) -> Outcome {
+    measure(p, sum(p.n), |n| {
+        let (tx, sum) = reader();
+        let all = flow::mix(tx);
+        for input in 0..INPUTS {
+            let (tx, rx) = bounded(SLOTS);
+            all.add(rx);
+            flow::pipe((input..n).step_by(INPUTS as usize), tx).detach();
+        }
+        all.detach();
+        total(vec![sum])
     })
 }

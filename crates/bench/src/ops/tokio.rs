@@ -6,7 +6,7 @@ use std::time::Instant;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
-use super::{SLOTS, TAPS, TASKS, TOPICS, sum};
+use super::{INPUTS, SLOTS, TAPS, TASKS, TOPICS, sum};
 use crate::host;
 use crate::params::Params;
 use crate::record::{Failure, Outcome};
@@ -44,10 +44,10 @@ fn reader() -> (Sender<u64>, JoinHandle<u64>) {
 }
 
 /// What a task sends that makes these numbers.
-fn source(n: u64) -> Receiver<u64> {
+fn source(numbers: impl Iterator<Item = u64> + Send + 'static) -> Receiver<u64> {
     let (tx, rx) = channel(SLOTS);
     tokio::spawn(async move {
-        for x in 0..n {
+        for x in numbers {
             tx.send(x).await.ok();
         }
     });
@@ -66,7 +66,7 @@ async fn total(readers: Vec<JoinHandle<u64>>) -> u64 {
 pub(super) fn mult(p: &Params) -> Outcome {
     measure(p, TAPS * sum(p.n), |n| async move {
         let (taps, readers): (Vec<_>, Vec<_>) = (0..TAPS).map(|_| reader()).unzip();
-        let mut rx = source(n);
+        let mut rx = source(0..n);
         tokio::spawn(async move {
             while let Some(x) = rx.recv().await {
                 for tap in &taps {
@@ -82,7 +82,7 @@ pub(super) fn pipeline(p: &Params) -> Outcome {
     measure(p, sum(p.n) + p.n, |n| async move {
         // So many are at work at a time, as one is awaited, and one waits for room.
         let (tasks, mut handles) = channel(TASKS - 2);
-        let mut rx = source(n);
+        let mut rx = source(0..n);
         tokio::spawn(async move {
             while let Some(x) = rx.recv().await {
                 tasks.send(tokio::spawn(async move { x + 1 })).await.ok();
@@ -108,7 +108,7 @@ pub(super) fn publish(p: &Params) -> Outcome {
             topics.insert(topic, vec![tx]);
             readers.push(sum);
         }
-        let mut rx = source(n);
+        let mut rx = source(0..n);
         tokio::spawn(async move {
             while let Some(x) = rx.recv().await {
                 for tx in topics.get(&(x % TOPICS)).into_iter().flatten() {
@@ -117,5 +117,40 @@ pub(super) fn publish(p: &Params) -> Outcome {
             }
         });
         total(readers).await
+    })
+}
+
+/// An item of an input, or what is to be done with an input from now on.
+enum Taken {
+    Item(usize, u64),
+    Mute(usize, bool),
+}
+
+pub(super) fn mix(p: &Params) -> Outcome {
+    measure(p, sum(p.n), |n| async move {
+        let (tx, sum) = reader();
+        let [mut a, mut b, mut c, mut d] = [0, 1, 2, 3].map(|input| source((input..n).step_by(INPUTS as usize)));
+        let (changes, mut change) = channel(1);
+        tokio::spawn(async move {
+            let mut is_muted = [false; INPUTS as usize];
+            loop {
+                let taken = tokio::select! {
+                    Some((input, mute)) = change.recv() => Taken::Mute(input, mute),
+                    Some(x) = a.recv() => Taken::Item(0, x),
+                    Some(x) = b.recv() => Taken::Item(1, x),
+                    Some(x) = c.recv() => Taken::Item(2, x),
+                    Some(x) = d.recv() => Taken::Item(3, x),
+                    else => break,
+                };
+                match taken {
+                    Taken::Mute(input, mute) => is_muted[input] = mute,
+                    Taken::Item(input, _) if is_muted[input] => {}
+                    Taken::Item(_, x) => tx.send(x).await.unwrap_or(()),
+                }
+            }
+        });
+        // Nobody is muted; but nobody knows that before.
+        drop(changes);
+        total(vec![sum]).await
     })
 }

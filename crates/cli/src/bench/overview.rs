@@ -111,6 +111,7 @@ pub(super) static SECTIONS: [Section; 5] = [
             rest("ops", "mult", "one to four"),
             rest("ops", "pipeline", "eight at a time"),
             rest("ops", "publish", "1,000 topics"),
+            rest("ops", "mix", "four to one"),
         ],
     },
     Section {

@@ -118,6 +118,8 @@ impl<R> Options<R> {
 
     /// The value is read from a file, if it is there; else the body runs, and its value is written:
     /// see [`Checkpoints`]. The value is [`Stored`](super::Stored).
+    ///
+    /// Example: [`Checkpoints`].
     pub fn checkpoint(self, folder: &Checkpoints, key: impl Into<String>) -> Options<(R, AtCheckpoint)> {
         self.recall(folder.at(key.into()))
     }
@@ -125,6 +127,8 @@ impl<R> Options<R> {
     /// The value is a clone of one in this cache, if it is there; else the body runs, and a clone
     /// of its value is kept: see [`Cache`]. A node with a checkpoint, too, asks in the order in
     /// which these are said here.
+    ///
+    /// Example: [`Cache`].
     pub fn cached<V: Clone>(self, cache: &Cache<V>, key: impl Into<String>) -> Options<(R, AtCache<V>)> {
         self.recall(cache.at(key.into()))
     }
