@@ -14,7 +14,6 @@ use super::recall::Recall;
 use crate::graph::Cause;
 use crate::stored::file::{self, Found};
 use crate::stored::{StoreError, Stored};
-use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use myriad_core::blocking;
 use myriad_sync::lock::SingleFlight;
 use std::any::type_name;
@@ -22,6 +21,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A folder with values of nodes, by key: a program that was killed goes on where it was.
 ///

@@ -4,12 +4,12 @@
 //! folder other users of the system do not reach.
 
 use crate::stored::Stored;
-use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use myriad_base::sys::mutex::Mutex;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const BLOCK: usize = 1 << 16;
 
