@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 /// So many cells at a time.
 const AT_ONCE: usize = 6;
 
-/// Places that pass something on by a static, of which there may be one at a time; and one that
+/// Places that pass something on by a static or a setting of the process, of which there may be one
+/// at a time; and one that
 /// keeps the process's monitor, so that no spare worker begins meanwhile, which others need.
-const ALONE: [&str; 3] = ["groups::task_local_init", "threads::initialiser", "hooks::on_stuck"];
+const ALONE: [&str; 5] =
+    ["groups::task_local_init", "threads::initialiser", "hooks::on_stuck", "actors::on_crash", "actors::trapped"];
 
 /// What each thread does, and since when.
 static RUNNING: Mutex<[Option<(String, Instant)>; AT_ONCE]> = Mutex::new([const { None }; AT_ONCE]);

@@ -78,10 +78,10 @@ fn parse(name: &'static str, row: &str, f: fn(&Cx) -> Seen) -> Place {
 }
 
 macro_rules! places {
-    ($($($place:ident)::+ $row:literal,)*) => {
-        pub(crate) static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| vec![$(
-            parse(concat!($("::", stringify!($place)),+).trim_start_matches(':'), $row, $($place)::+),
-        )*]);
+    ($($(#[$if:meta])? $($place:ident)::+ $row:literal,)*) => {
+        pub(crate) static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| Vec::from([$(
+            $(#[$if])? parse(concat!($("::", stringify!($place)),+).trim_start_matches(':'), $row, $($place)::+),
+        )*]));
     };
 }
 
@@ -413,6 +413,112 @@ places! {
     agents::agent_handler                  " w      w      w      c       w      w      w      w",
     agents::agent_replaced                 " w      w      w      c       w      w      w      w",
     agents::agent_dropped                  " w      w      w      c       w      -      w      w",
+    agents::agent_cloned                   " w      w      p      c       w      w      w      w",
+    agents::agent_forgotten                " w      w      b      c       w      w      w      w",
+    agents::agent_unwatched                " w      w      b      c       w      w      w      w",
+    // actors                                waits  budget panics cancels spawns again  last   slow
+    actors::body                           " w      w      p      c       w      w      w      w",
+    actors::poll                           " w      w      p      c       w      w      w      w",
+    actors::captures                       " w      w      w      c       w      w      w      w",
+    actors::future_captures                " w      w      w      c       w      w      w      w",
+    actors::linked                         " w      w      w      c       w      w      w      w",
+    actors::mailbox                        " w      w      w      c       w      w      w      w",
+    actors::put_off                        " w      w      w      c       w      w      w      w",
+    actors::drops_oldest                   " w      w      b      c       w      w      w      w",
+    actors::drops_newest                   " w      w      b      c       w      w      w      w",
+    actors::refuses                        " w      w      b      c       w      w      w      w",
+    actors::select                         " w      w      p      c       w      w      w      w",
+    actors::discard                        " w      w      p      c       w      w      w      w",
+    actors::monitored                      " w      w      w      c       w      w      w      w",
+    actors::trapped                        " w      w      w      c       w      w      w      w",
+    actors::timer_cancelled                " w      w      b      c       w      w      w      w",
+    actors::timer_late                     " w      w      w      c       w      w      w      w",
+    actors::answer                         " w      w      b      c       w      w      w      w",
+    actors::group                          " w      w      p      c       w      w      w      w",
+    actors::key_hashed                     " w      w      p      c       w      w      w      w",
+    actors::key_compared                   " w      w      p      c       w      w      w      w",
+    actors::key_cloned                     " w      w      p      c       w      w      w      w",
+    actors::key_dropped                    " w      w      b      c       w      w      w      w",
+    actors::on_crash                       " w      w      w      c       w      w      w      w",
+    // servers                               waits  budget panics cancels spawns again  last   slow
+    servers::handler                       " w      w      p      c       w      w      w      w",
+    servers::describe                      " w      w      p      c       w      w      w      w",
+    servers::idle                          " w      w      p      c       w      w      w      w",
+    servers::terminate                     " w      w      w      c       w      w      w      w",
+    servers::state                         " w      w      w      c       w      w      w      w",
+    servers::unhandled                     " w      w      w      c       w      w      w      w",
+    servers::call_in_place                 " w      w      p      c       w      w      w      w",
+    servers::with_state                    " w      w      p      c       w      w      w      w",
+    servers::with_state_mut                " w      w      p      c       w      w      w      w",
+    servers::state_seen                    " w      w      b      c       w      w      w      w",
+    servers::child_start                   " w      w      p      c       w      w      w      w",
+    servers::child_restart                 " w      w      w      c       w      w      w      w",
+    servers::child_stopped                 " w      w      w      c       w      w      w      w",
+    servers::orphan                        " w      w      w      c       w      w      w      w",
+    servers::child_tree                    " w      w      p      c       w      w      w      w",
+    servers::child_panic                   " w      w      w      c       w      w      w      w",
+    // flows                                 waits  budget panics cancels spawns again  last   slow
+    flows::node                            " w      w      p      c       w      w      w      w",
+    flows::choice                          " w      w      p      c       w      w      w      w",
+    flows::node_retried                    " w      w      w      c       w      w      w      w",
+    flows::attempt_error                   " w      w      b      c       w      w      w      w",
+    flows::node_errors                     " w      w      w      c       w      w      w      w",
+    flows::graph_captures                  " w      w      p      c       w      w      w      w",
+    flows::run_until                       " w      w      p      c       w      w      w      w",
+    flows::region_task                     " w      w      p      c       w      w      w      w",
+    flows::data_body                       " w      w      p      c       w      w      w      w",
+    flows::data_value                      " w      w      b      c       w      w      w      w",
+    flows::data_unwanted                   " w      w      w      c       w      w      w      w",
+    flows::data_argument                   " w      w      b      c       w      w      w      w",
+    flows::data_moved                      " w      w      p      c       w      w      w      w",
+    flows::data_skipped                    " w      w      w      c       w      w      w      w",
+    flows::data_error                      " w      w      b      c       w      w      w      w",
+    flows::data_map                        " w      w      p      c       w      w      w      w",
+    flows::data_losers                     " w      w      b      c       w      w      w      w",
+    flows::pipeline                        " w      w      p      c       w      w      w      w",
+    flows::pipeline_on_panic               " w      w      p      c       w      w      w      w",
+    flows::pipeline_results                " w      w      b      c       w      w      w      w",
+    flows::pipe                            " w      w      p      c       w      w      w      w",
+    flows::split                           " w      w      p      c       w      w      w      w",
+    flows::topic                           " w      w      p      c       w      w      w      w",
+    flows::topic_hashed                    " w      w      p      c       w      w      w      w",
+    flows::topic_compared                  " w      w      p      c       w      w      w      w",
+    flows::topic_dropped                   " w      w      p      c       w      w      w      w",
+    flows::mult_clone                      " w      w      p      c       w      w      w      w",
+    flows::mult_items                      " w      w      p      c       w      w      w      w",
+    flows::merge_items                     " w      w      p      c       w      w      w      w",
+    flows::mix_items                       " w      w      p      c       w      w      w      w",
+    flows::step                            " w      w      p      c       w      w      w      w",
+    flows::init                            " w      w      p      c       w      w      w      w",
+    flows::transition                      " w      w      p      c       w      w      w      w",
+    flows::source                          " w      w      p      c       w      w      w      w",
+    flows::process_state                   " w      w      w      c       w      w      w      w",
+    flows::process_captures                " w      w      b      c       w      w      w      w",
+    flows::message_clone                   " w      w      p      c       w      w      w      w",
+    flows::messages_left                   " w      w      b      c       w      w      w      w",
+    // jobs                                  waits  budget panics cancels spawns again  last   slow
+    #[cfg(feature = "jobs")]
+    jobs::closure                          " w      w      p      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::again                            " w      w      w      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::array                            " w      w      p      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::error_text                       " w      w      p      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::error_dropped                    " w      w      p      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::result                           " w      w      w      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::result_kept                      " w      w      w      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::captures                         " w      w      b      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::refused                          " w      w      b      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::queue_dropped                    " w      w      b      c       w      w      w      w",
+    #[cfg(feature = "jobs")]
+    jobs::listener                         " w      w      w      c       w      w      w      w",
     // groups                                waits  budget panics cancels spawns again  last   slow
     groups::group_task                     " w      w      p      c       w      w      w      w",
     groups::group_state                    " w      w      p      c       w      w      w      w",

@@ -1,7 +1,8 @@
 //! What agents call, and the values that they drop.
 
+use crate::behaviours::When;
 use crate::cell::{Cx, Seen};
-use myriad::agent::{Agent, AgentError, WaitError};
+use myriad::agent::{Agent, AgentError, Queued, WaitError};
 
 /// An agent, which `Again` uses.
 fn agent_of<T: Clone + Send + Sync + 'static>(cx: &Cx, value: T) -> Agent<T> {
@@ -102,6 +103,46 @@ pub(crate) fn agent_replaced(cx: &Cx) -> Seen {
 pub(crate) fn agent_dropped(cx: &Cx) -> Seen {
     let (agent, wait) = (Agent::new(cx.value()), cx.last_sender());
     let seen = Seen::of(|| drop(agent));
+    wait();
+    seen
+}
+
+/// What copies a value for an action, while somebody has a snapshot of it.
+pub(crate) fn agent_cloned(cx: &Cx) -> Seen {
+    let (agent, wait) = (agent_of(cx, cx.value_when(When::Clone, 0)), cx.last_sender());
+    let snapshot = agent.snapshot();
+    _ = agent.send(|value| value.key = 1);
+    let seen = seen(&agent);
+    drop(snapshot);
+    wait();
+    seen
+}
+
+/// What an action has captured that an agent which has failed forgets.
+pub(crate) fn agent_forgotten(cx: &Cx) -> Seen {
+    let (agent, wait) = (agent_of(cx, 0), cx.last_sender());
+    let (go, begins) = myriad::channel::bounded::<()>(1);
+    agent.set_validator(|n| *n == 0).unwrap();
+    _ = agent.send_off(move |n| {
+        _ = begins.recv();
+        *n = 1;
+    });
+    for _ in 0..3 {
+        let value = cx.value();
+        _ = agent.send(move |_| _ = &value);
+    }
+    drop(go);
+    _ = agent.wait();
+    let seen = Seen::of(|| agent.restart(0, Queued::Drop));
+    wait();
+    seen
+}
+
+/// What a watch has captured, when it is taken out.
+pub(crate) fn agent_unwatched(cx: &Cx) -> Seen {
+    let (agent, value, wait) = (agent_of(cx, 0), cx.value(), cx.last_sender());
+    agent.watch("captures", move |_, _| _ = &value);
+    let seen = Seen::of(|| agent.unwatch("captures"));
     wait();
     seen
 }
