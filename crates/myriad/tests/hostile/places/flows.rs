@@ -490,7 +490,7 @@ fn network(cx: &Cx, declare: impl FnOnce(&mut NetworkBuilder)) -> Seen {
         let errors = run.errors().clone();
         let finished = run.join();
         let told: Vec<_> = errors.try_iter().collect();
-        let panics: u64 = finished.processes.iter().map(|end| end.panics as u64).sum();
+        let panics: u64 = finished.processes.iter().map(|end| end.panics).sum();
         assert_eq!(told.len() as u64, panics, "each panic is an error");
         match told.first() {
             Some(error) if !is_hostile(error.panic.message()) => Seen::Other(error.panic.message().into()),
