@@ -66,6 +66,9 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
     fn note_retry(&self, id: JobId) {
         self.runs.lock().remove(&id.as_u64());
     }
+    fn note_runtime_end(&self, _: JobId) {
+        self.cell.note_runtime_end();
+    }
     fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>) {
         self.runs.lock().remove(&id.as_u64());
         // The array's own end says whether all went well; elements have no handles.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// One run of a body.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Call {
     pub id: JobId,
     pub element: Option<u32>,
@@ -46,6 +46,8 @@ pub(crate) trait Body: Send + Sync {
     /// Another attempt follows, which is not stopped yet. Under the queue's lock: so a stop meets
     /// the run that it was meant for.
     fn note_retry(&self, id: JobId);
+    /// The job ends because its runtime does: it has not begun, or is left. Under the queue's lock.
+    fn note_runtime_end(&self, id: JobId);
     /// The job has ended so; those who wait for that are to be woken. Under the queue's lock, in
     /// which the queue may forget the job: whoever has a handle knows how that one ended.
     fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>);
@@ -116,6 +118,8 @@ enum Left<T> {
     Nothing,
     Value(T),
     Failure(Arc<str>),
+    /// The runtime ends, and the job with it.
+    RuntimeEnded,
 }
 
 impl<T> Cell<T> {
@@ -147,6 +151,13 @@ impl<T> Cell<T> {
     pub(crate) fn fail(&self, reason: Arc<str>) {
         let old = std::mem::replace(&mut self.0.lock().left, Left::Failure(reason));
         old.discard();
+    }
+    /// The job ends because its runtime does, unless it was stopped before.
+    pub(crate) fn note_runtime_end(&self) {
+        let mut inside = self.0.lock();
+        if !inside.run.stop && matches!(inside.left, Left::Nothing) {
+            inside.left = Left::RuntimeEnded;
+        }
     }
     pub(crate) fn note_end(&self, state: State, wake: &mut Vec<StoredWaker>) {
         let mut inside = self.0.lock();
@@ -190,6 +201,7 @@ impl<T> Cell<T> {
         match (state, left) {
             (State::Done, Left::Value(value)) => Ok(value),
             (State::Done, _) => Err(JobError::Lost(id)),
+            (State::Cancelled, Left::RuntimeEnded) => Err(JobError::RuntimeEnded(id)),
             (State::Failed, Left::Failure(reason)) => Err(JobError::Failed(id, reason)),
             (State::Failed, _) => Err(JobError::Failed(id, "no reason".into())),
             (State::TimedOut, Left::Failure(reason)) => Err(JobError::TimedOut(id, Some(reason))),

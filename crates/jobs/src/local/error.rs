@@ -28,6 +28,9 @@ pub enum JobError {
     Cancelled(JobId),
     /// The job never ran, because of how the second one ended.
     Skipped(JobId, JobId),
+    /// The runtime of the queue has ended first: the job never began, or was still blocked, and
+    /// never goes on. Its [state](crate::State) is that of a job that was cancelled.
+    RuntimeEnded(JobId),
     /// The result was taken before.
     Lost(JobId),
 }
@@ -37,7 +40,7 @@ impl JobError {
     pub fn id(&self) -> JobId {
         match self {
             JobError::Failed(id, _) | JobError::TimedOut(id, _) | JobError::Cancelled(id) => *id,
-            JobError::Skipped(id, _) | JobError::Lost(id) => *id,
+            JobError::Skipped(id, _) | JobError::RuntimeEnded(id) | JobError::Lost(id) => *id,
         }
     }
 }
@@ -50,6 +53,7 @@ impl fmt::Display for JobError {
             JobError::TimedOut(id, Some(why)) => write!(f, "job {id} was stopped: its wall time was over ({why})"),
             JobError::Cancelled(id) => write!(f, "job {id} was cancelled"),
             JobError::Skipped(id, by) => write!(f, "job {id} was skipped because of job {by}"),
+            JobError::RuntimeEnded(id) => write!(f, "job {id} has no result: its runtime has ended"),
             JobError::Lost(id) => write!(f, "the result of job {id} was taken before"),
         }
     }

@@ -73,7 +73,8 @@ impl<T> JobHandle<T> {
     /// what it holds, and takes that again before it goes on. From the moment when it could go on
     /// it is before all jobs that have not begun. So jobs may wait for jobs that they submit, to
     /// any depth, on one processor. If the runtime of the queue ends, a job that has not begun ends
-    /// as cancelled; one that is blocked then, and left so, has no end.
+    /// as cancelled, and so does one that the runtime leaves blocked: who waits in another runtime,
+    /// or on a plain thread, is told.
     ///
     /// # Cancellation
     /// Leaves at once; the job is not cancelled by that.
@@ -82,13 +83,15 @@ impl<T> JobHandle<T> {
             return state;
         }
         let _suspended = self.queue.suspend_caller();
+        let _outside = self.queue.wait_outside();
         myriad_core::block_on(self.slot.cell().wait())
     }
 
     /// Waits until the job has ended, as [`wait`](Self::wait) does, and takes its result.
     ///
     /// # Errors
-    /// Why there is none: a failure with its reason, a time limit, a cancellation, a dependency.
+    /// Why there is none: a failure with its reason, a time limit, a cancellation, a dependency,
+    /// the end of the runtime.
     pub fn join(self) -> Result<T, JobError> {
         let state = self.wait();
         self.slot.cell().take(self.id, state)
@@ -97,6 +100,10 @@ impl<T> JobHandle<T> {
     /// The same as a future. (A future gives back nothing meanwhile: a job from a closure waits by
     /// [`join`](Self::join).)
     pub async fn join_async(self) -> Result<T, JobError> {
+        if self.ended().is_none() {
+            let _outside = self.queue.wait_outside();
+            self.slot.cell().wait().await;
+        }
         let state = self.slot.cell().wait().await;
         self.slot.cell().take(self.id, state)
     }

@@ -443,6 +443,9 @@ macro_rules! body_of_one {
         fn note_retry(&self, _: JobId) {
             self.cell.note_retry();
         }
+        fn note_runtime_end(&self, _: JobId) {
+            self.cell.note_runtime_end();
+        }
         fn note_end(&self, _: JobId, state: State, wake: &mut Vec<StoredWaker>) {
             self.cell.note_end(state, wake);
         }

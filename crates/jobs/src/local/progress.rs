@@ -99,6 +99,7 @@ impl Queue {
     /// # Ok::<(), myriad::jobs::Refused>(())
     /// ```
     pub fn wait_all_shown(&self) {
+        let _outside = self.0.wait_outside();
         let on_terminal = stderr().is_terminal();
         block_on(async {
             while timeout_async(PERIOD, self.0.wait_all()).await.is_err() {

@@ -303,6 +303,7 @@ impl Queue {
     /// their submission, so the number is not 0 as long as anybody among the jobs can add one. A
     /// job that calls this waits for ever, since it is one of them.
     pub fn wait_all(&self) {
+        let _outside = self.0.wait_outside();
         block_on(self.0.wait_all());
     }
 

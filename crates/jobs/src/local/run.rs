@@ -2,7 +2,8 @@
 
 use super::cell::Call;
 use super::event::Event;
-use super::shared::{Payload, Seat, Shared, Turn};
+use super::seats::{RunTask, Seat};
+use super::shared::{Payload, Shared, Turn};
 use crate::machine::{JobId, Outcome, Report, State};
 use myriad_core::block_on;
 use myriad_core::engine::running::UnderWay;
@@ -48,7 +49,7 @@ impl Start {
 
     fn over(&mut self, outcome: Outcome, report: Option<Report>) {
         if let Some(_body) = self.body.take() {
-            let turn = self.shared.end(self.call.id, self.seat, outcome, report);
+            let turn = self.shared.end(self.call, self.seat, outcome, report);
             self.shared.carry_out(turn);
         }
     }
@@ -64,6 +65,7 @@ impl Drop for Start {
         }
         if let Some(body) = &self.body {
             body.leave(self.call.id);
+            self.shared.note_runtime_end(self.call.id);
             self.over(Outcome::Stopped, None);
         }
     }
@@ -74,19 +76,41 @@ impl Shared {
     pub(super) fn begin(self: &Arc<Self>, call: Call, seat: Seat, body: Payload) -> bool {
         let start = Start { shared: self.clone(), call, seat, body: Some(body) };
         SPAWN.set(Spawn::UnderWay);
-        drop(self.pool.spawn(move || start.run()));
-        SPAWN.replace(Spawn::Nothing) != Spawn::Refused
+        let task = self.pool.spawn(move || start.run());
+        if SPAWN.replace(Spawn::Nothing) == Spawn::Refused {
+            return false;
+        }
+        let mut of = Some(RunTask { task, is_watched: false });
+        if self.outside.is_there() {
+            of = of.and_then(|of| self.watch(of));
+        }
+        let is_watched = of.as_ref().is_some_and(|of| of.is_watched);
+        let (kept, has_waiter) = self.locked(|inner| (inner.seats.keep(call, seat, of), self.outside.is_there()));
+        if has_waiter && (!is_watched || matches!(kept, Ok(true))) {
+            self.watch_runs();
+        }
+        true
+    }
+
+    /// The job ends because its runtime does: it has not begun, or is left.
+    pub(super) fn note_runtime_end(&self, id: JobId) {
+        self.locked(|inner| inner.machine.payload(id).into_iter().for_each(|body| body.note_runtime_end(id)));
     }
 
     /// The run of a job has ended, or never came.
-    pub(super) fn end(&self, id: JobId, seat: Seat, outcome: Outcome, report: Option<Report>) -> Turn {
-        let now = self.now();
-        self.locked(|inner| {
-            inner.seats.leave(seat);
+    pub(super) fn end(&self, call: Call, seat: Seat, outcome: Outcome, report: Option<Report>) -> Turn {
+        let (id, now) = (call.id, self.now());
+        let (task, turn) = self.locked(|inner| {
+            let Some(task) = inner.seats.leave(call, seat) else {
+                // It was left: its runtime has come back to it, too late.
+                return (None, Turn::nothing());
+            };
             inner.machine.report(id, report);
             inner.machine.ended(now, id, outcome);
-            self.turn(inner, now)
-        })
+            (task, self.turn(inner, now))
+        });
+        drop(task);
+        turn
     }
 
     /// If the calling task runs a job of this queue, that job is suspended as long as the guard

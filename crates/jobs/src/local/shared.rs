@@ -11,6 +11,8 @@
 
 use super::cell::{Body, Call};
 use super::event::{Event, Listeners};
+use super::outside::Outside;
+use super::seats::{Seat, Seats};
 use super::timer::{AT_THE_END, Alarm};
 use super::wakers::{Place, Wakers};
 use crate::machine::{Decision, JobId, Machine, Outcome, Refused, State, Time, Waiting};
@@ -41,6 +43,7 @@ pub(super) struct Shared {
     pub alarm_at: AtomicU64,
     /// The runtime ends, or has ended: no alarm is set.
     pub is_ending: AtomicBool,
+    pub outside: Outside,
 }
 
 pub(super) const NEVER: u64 = u64::MAX;
@@ -53,33 +56,6 @@ pub(super) struct Inner {
     /// Who waits until no job is left.
     idle: Wakers,
     pub closed: bool,
-}
-
-/// The jobs that run, to find the one that a task runs.
-#[derive(Debug, Default)]
-pub(super) struct Seats {
-    jobs: Vec<Option<JobId>>,
-    free: Vec<Seat>,
-}
-
-pub(super) type Seat = u32;
-
-impl Seats {
-    fn take(&mut self, id: JobId) -> Seat {
-        let seat = self.free.pop().unwrap_or_else(|| {
-            self.jobs.push(None);
-            self.jobs.len() as Seat - 1
-        });
-        self.jobs[seat as usize] = Some(id);
-        seat
-    }
-    pub(super) fn leave(&mut self, seat: Seat) {
-        self.jobs[seat as usize] = None;
-        self.free.push(seat);
-    }
-    pub(super) fn iter(&self) -> impl Iterator<Item = JobId> {
-        self.jobs.iter().copied().flatten()
-    }
 }
 
 /// A run that is spawned without the lock.
@@ -126,6 +102,9 @@ impl Inner {
 }
 
 impl Turn {
+    pub(super) fn nothing() -> Turn {
+        Turn { next: NEVER, ..Turn::default() }
+    }
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
     }
@@ -151,6 +130,7 @@ impl Shared {
             alarm: Mutex::new(Alarm::default()),
             alarm_at: AtomicU64::new(NEVER),
             is_ending: AtomicBool::new(false),
+            outside: Outside::default(),
         }
     }
     pub(super) fn now(&self) -> Time {
@@ -183,7 +163,7 @@ impl Shared {
             match decision {
                 Decision::Start { id, element, attempt, payload } => {
                     let call = Call { id, element, attempt };
-                    let begin = NewRun { call, seat: inner.seats.take(id), body: payload };
+                    let begin = NewRun { call, seat: inner.seats.take(call), body: payload };
                     match turn.start {
                         None => turn.start = Some(begin),
                         Some(_) => turn.more().starts.push(begin),
@@ -229,17 +209,18 @@ impl Shared {
             self.locked(|inner| inner.closed = true);
         }
         // (No recursion: each of these ends is the start of the next job.)
-        while let Some((id, seat)) = refused.pop_front() {
-            let turn = self.end(id, seat, Outcome::Stopped, None);
+        while let Some((call, seat)) = refused.pop_front() {
+            self.note_runtime_end(call.id);
+            let turn = self.end(call, seat, Outcome::Stopped, None);
             self.carry_out_one(turn, &mut refused);
         }
     }
 
-    fn carry_out_one(self: &Arc<Self>, turn: Turn, refused: &mut VecDeque<(JobId, Seat)>) {
+    fn carry_out_one(self: &Arc<Self>, turn: Turn, refused: &mut VecDeque<(Call, Seat)>) {
         let Turn { start, ended, next, is_empty, more } = turn;
         let mut begin = |NewRun { call, seat, body }: NewRun| {
             if !self.begin(call, seat, body) {
-                refused.push_back((call.id, seat));
+                refused.push_back((call, seat));
             }
         };
         if let Some(start) = start {

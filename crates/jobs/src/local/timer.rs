@@ -131,7 +131,7 @@ impl Shared {
     /// `is_over`: no task of the runtime goes on. Else it ends, and has refused the alarm, where
     /// there was none: so no job waited before, and an array whose elements run may go on.
     #[cold]
-    fn runtime_ends(self: &Arc<Self>, is_over: bool) {
+    pub(super) fn runtime_ends(self: &Arc<Self>, is_over: bool) {
         // (While jobs are cancelled others may begin, and be refused: none of these sets an alarm,
         // which would be refused, and come here.)
         if self.is_ending.swap(true, Relaxed) {
@@ -145,6 +145,7 @@ impl Shared {
         });
         // (The last first: so what waits for another is cancelled before that has an end.)
         for id in all.into_iter().rev() {
+            self.note_runtime_end(id);
             // (It may have ended meanwhile, because of another one.)
             _ = self.cancel(id);
         }

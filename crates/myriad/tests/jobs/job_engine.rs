@@ -586,6 +586,154 @@ fn jobs_behind_one_that_its_runtime_leaves() {
     });
 }
 
+/// 8: who waits outside of the runtime for a job that is blocked when its runtime ends is told,
+/// however that one waits, and whenever: also a job's parent, an array, and all that is behind
+/// them.
+#[test]
+fn who_waits_outside_for_a_job_that_its_runtime_leaves() {
+    each_owned(|_, rt| {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let blocks = || {
+            let begun = begun.clone();
+            move || {
+                begun.fetch_add(1, SeqCst);
+                Signal::new().wait();
+            }
+        };
+        let q = rt.run(|| Local::new().cpus(8).start());
+        let job = || q.submit(Job::new(blocks())).unwrap();
+        let array = q.submit(Job::array(2, move |_| Signal::new().wait())).unwrap();
+        let behind = q.submit(Job::new(|| ()).after_any(&array)).unwrap();
+        let (inside, child) = (q.clone(), blocks());
+        let parent = q.submit(Job::new(move || inside.submit(Job::new(child)).unwrap().join())).unwrap();
+        let (waits, joins, polls, late) = (job(), job(), job(), job());
+        let all = q.clone();
+        let (told, is_told) = std::sync::mpsc::channel();
+        let begins = move || told.send(()).unwrap();
+        std::thread::scope(|s| {
+            let id = joins.id();
+            let waits = s.spawn({
+                let begins = begins.clone();
+                move || (begins(), waits.wait()).1
+            });
+            let joins = s.spawn({
+                let begins = begins.clone();
+                move || (begins(), joins.join()).1
+            });
+            let polls = s.spawn({
+                let begins = begins.clone();
+                move || (begins(), myriad::block_on(polls.join_async())).1
+            });
+            let all = s.spawn({
+                let begins = begins.clone();
+                move || (begins(), all.wait_all()).1
+            });
+            let parent = s.spawn({
+                let begins = begins.clone();
+                move || (begins(), parent.join()).1
+            });
+            let array = s.spawn(move || (begins(), array.join()).1);
+            (0..6).for_each(|_| is_told.recv().unwrap());
+            until(|| begun.load(SeqCst) == 5 && q.running() == 7);
+            assert!(!rt.shutdown(Duration::ZERO).is_clean());
+            assert_eq!(waits.join().unwrap(), State::Cancelled);
+            assert_eq!(joins.join().unwrap(), Err(JobError::RuntimeEnded(id)));
+            assert!(matches!(polls.join().unwrap(), Err(JobError::RuntimeEnded(_))));
+            assert!(matches!(parent.join().unwrap(), Err(JobError::RuntimeEnded(_))));
+            assert!(matches!(array.join().unwrap(), Err(JobError::RuntimeEnded(_))));
+            all.join().unwrap();
+        });
+        let why = late.join().unwrap_err();
+        assert_eq!(why.to_string(), format!("job {} has no result: its runtime has ended", why.id()));
+        assert!(matches!(behind.join(), Err(JobError::RuntimeEnded(_))));
+        assert_eq!((q.len(), q.running(), q.cpus().0), (0, 0, 0.0));
+    });
+}
+
+/// The same of one who begins to wait when the runtime has ended, and of one who does so while the
+/// runtime waits for its tasks.
+#[test]
+fn who_waits_outside_when_the_runtime_ends_or_has_ended() {
+    for in_the_middle in [true, false] {
+        each_owned(|_, rt| {
+            let (begun, is_begun) = std::sync::mpsc::channel();
+            let q = rt.run(|| Local::new().cpus(1).start());
+            let blocks = Job::new(move || {
+                begun.send(()).unwrap();
+                Signal::new().wait();
+            });
+            let left = q.submit(blocks).unwrap();
+            is_begun.recv().unwrap();
+            let (other, ending) = (q.clone(), rt.handle());
+            let waits = std::thread::spawn(move || {
+                if in_the_middle {
+                    // (A runtime that ends takes nothing from outside.)
+                    while !ending.spawn(|| ()).join().is_err_and(|error| error.is_shutdown()) {
+                        std::thread::yield_now();
+                    }
+                }
+                let held = other.submit(Job::array(2, |_| ()).held());
+                (left.join(), held.map(|held| held.join()))
+            });
+            if !in_the_middle {
+                _ = rt.shutdown(Duration::ZERO);
+            } else {
+                // (Long enough for that one; if it comes too late it waits for one that was left.)
+                _ = rt.shutdown(Duration::from_millis(50));
+            }
+            let (left, held) = waits.join().unwrap();
+            assert!(matches!(left, Err(JobError::RuntimeEnded(_))), "{left:?}");
+            assert!(matches!(held, Ok(Err(JobError::RuntimeEnded(_))) | Err(Refused::Closed)), "{held:?}");
+            q.wait_all();
+            assert_eq!(q.len(), 0);
+        });
+    }
+}
+
+/// What ends while somebody waits outside has ended, and was not left: none of these is cancelled.
+#[test]
+fn who_waits_outside_for_jobs_that_end() {
+    each_owned(|_, rt| {
+        let q = rt.run(|| Local::new().cpus(4).start());
+        std::thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    for n in 0..500 {
+                        assert_eq!(q.submit(Job::new(move || n)).unwrap().join(), Ok(n));
+                    }
+                });
+            }
+            let tree = q.clone();
+            let jobs = Job::new(move || {
+                (0..500).for_each(|_| _ = tree.submit(Job::new(|| ())).unwrap());
+            });
+            q.submit(jobs).unwrap().join().unwrap();
+        });
+        q.wait_all();
+        assert!(rt.shutdown(PATIENCE).is_clean());
+    });
+}
+
+/// A job that is late, or is held, and is submitted when the runtime has ended.
+#[test]
+fn late_jobs_of_a_runtime_that_has_ended() {
+    for job in [|| Job::new(|| ()).delay(LONG), || Job::new(|| ()).held()] {
+        each_owned(|_, rt| {
+            let q = rt.run(|| Local::new().cpus(1).start());
+            let first = q.submit(job()).unwrap();
+            _ = rt.shutdown(Duration::ZERO);
+            assert!(matches!(first.join(), Err(JobError::RuntimeEnded(_))));
+            assert_eq!(q.submit(job()).unwrap_err(), Refused::Closed);
+        });
+        each_owned(|_, rt| {
+            let q = rt.run(|| Local::new().cpus(1).start());
+            assert!(rt.shutdown(PATIENCE).is_clean());
+            assert!(matches!(q.submit(job()).unwrap().join(), Err(JobError::RuntimeEnded(_))));
+            assert_eq!(q.submit(job()).unwrap_err(), Refused::Closed);
+        });
+    }
+}
+
 /// Jobs that are submitted while the runtime ends have ended, too.
 #[test]
 fn a_runtime_ends_while_jobs_are_submitted() {
