@@ -211,6 +211,14 @@ unsafe impl<M: Send + 'static> Process for Cell<M> {
         exit_message(self, exit)
     }
 
+    fn task_ended(&self) {
+        if let Some(reason) = self.life.settle_left()
+            && let Err(payload) = user_code::call(|| self.end(&this(self), &reason))
+        {
+            unwind::discard(payload);
+        }
+    }
+
     fn interrupt(&self) {
         // (Never idle: its task is told, or looks when it begins.)
         self.inbox.interrupt();

@@ -2,7 +2,7 @@
 
 use crate::cell::run_nested;
 use crate::info::{Info, list, who};
-use crate::life::OWN;
+use crate::life::{OWN, PANICKED};
 use crate::pid::Pid;
 use crate::reason::Reason;
 use myriad_base::sys::mutex::Mutex;
@@ -25,6 +25,9 @@ pub struct Crash {
     pub last_message: Option<String>,
     /// Its name as the child of a [`Supervisor`](crate::Supervisor), if it is one.
     pub child: Option<Arc<str>>,
+    /// With what it was told to end before it panicked: by its supervisor, for instance. To others
+    /// this is the reason of its end.
+    pub told: Option<Reason>,
 }
 
 type Hook = Arc<dyn Fn(&Crash) + Send + Sync>;
@@ -37,11 +40,11 @@ fn hook() -> &'static Mutex<Option<Hook>> {
 /// From now on calls this function for each actor of the process that [fails](Crash): once, where
 /// the actor ends, before its partners, monitors and supervisor are told. It takes the place of the
 /// function of an earlier call. An actor that ends because another one has told it, by a link for
-/// instance, has not failed itself.
+/// instance, has not failed itself, unless it panics [before it has ended](Crash::told).
 ///
 /// Beside this, a panic is said as that of a detached task, as the builder of the runtime has it
 /// ([`on_unhandled_panic`](myriad_core::Builder::on_unhandled_panic)): that of a supervised actor,
-/// and that of one whose end nobody is told of.
+/// that of one whose end nobody is told of, and that of one that was told to end before.
 ///
 /// # Panics
 /// A panic of the function is reported. (One of the destructor of an earlier function, too.)
@@ -67,6 +70,7 @@ impl Crash {
     #[inline]
     pub(crate) fn of(pid: &Pid, reason: &Reason) -> Option<Box<Crash>> {
         match reason {
+            _ if pid.life().has_mark(PANICKED) => Crash::while_it_ends(pid, reason),
             Reason::Panic(_) => Some(Crash::new(pid, reason)),
             Reason::Other(_) if pid.life().has_mark(OWN) && hook().lock().is_some() => Some(Crash::new(pid, reason)),
             _ => None,
@@ -74,19 +78,34 @@ impl Crash {
     }
 
     #[cold]
+    fn while_it_ends(pid: &Pid, told: &Reason) -> Option<Box<Crash>> {
+        let panic = pid.life().with_extra(|extra| extra.panic.take()).flatten()?;
+        let mut crash = Crash::new(pid, &panic);
+        crash.told = Some(told.clone());
+        Some(crash)
+    }
+
+    #[cold]
     fn new(pid: &Pid, reason: &Reason) -> Box<Crash> {
         let last_message = pid.life().with_extra(|extra| extra.control.as_deref_mut()?.last_message.take());
         let last_message = last_message.flatten();
-        Box::new(Crash { pid: pid.clone(), reason: reason.clone(), info: pid.info(), last_message, child: None })
+        Box::new(Crash {
+            pid: pid.clone(),
+            reason: reason.clone(),
+            info: pid.info(),
+            last_message,
+            child: None,
+            told: None,
+        })
     }
 
     /// Tells the program's function, if there is one; in a [`user_code::call`]. The panic of a
     /// child is said here, before its supervisor starts it anew.
     pub(crate) fn tell(&self) {
-        if self.child.is_some() {
+        if self.child.is_some() || self.told.is_some() {
             self.report();
         }
-        let hook = if self.pid.life().has_mark(OWN) { hook().lock().clone() } else { None };
+        let hook = if self.told.is_some() || self.pid.life().has_mark(OWN) { hook().lock().clone() } else { None };
         if let Some(hook) = hook {
             // (It may be the last that has it.)
             run_nested("a function for crashes", move || hook(self));
@@ -107,9 +126,10 @@ impl fmt::Display for Crash {
         if let Some(child) = &self.child {
             write!(f, ", child '{child}' of a supervisor,")?;
         }
-        match &self.reason {
-            Reason::Panic(_) if !self.pid.life().has_mark(OWN) => write!(f, " was ended: {}", self.reason)?,
-            Reason::Panic(_) => write!(f, " {}", self.reason)?,
+        match (&self.reason, &self.told) {
+            (reason, Some(told)) => write!(f, " was told to end ({told}), and {reason}")?,
+            (Reason::Panic(_), _) if !self.pid.life().has_mark(OWN) => write!(f, " was ended: {}", self.reason)?,
+            (Reason::Panic(_), _) => write!(f, " {}", self.reason)?,
             _ => write!(f, " failed: {}", self.reason)?,
         }
         if let Some(message) = &self.last_message {

@@ -20,7 +20,8 @@
 //! **Ends.** When an actor ends its state is dropped, then what is left in its mailbox (a call
 //! there gets the reason); its name is free, and it has left its groups; then monitors and links
 //! are told. An actor lives on when nobody has its address. The stack of a closure that is blocked
-//! when its runtime ends is left, as that of any task, and nobody is told.
+//! when its runtime ends is left, as that of any task, and nobody is told: but if a supervisor has
+//! started the actor, it ends then, with [`Reason::Cancelled`].
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
@@ -32,6 +33,7 @@ mod crash;
 mod frame;
 mod group;
 mod info;
+mod left;
 mod life;
 mod lineage;
 mod link;

@@ -25,6 +25,7 @@ use crate::monitor::Watch;
 use crate::pid::{Exit, Pid};
 use crate::reason::Reason;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
+use myriad_core::JoinHandle;
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
@@ -60,12 +61,16 @@ pub(crate) const SUSPENDED: u8 = 2;
 pub(crate) const ORDERS: u8 = 4;
 /// The actor ends for a reason of its own, which nobody else has told it.
 pub(crate) const OWN: u8 = 8;
+/// The actor was told to end, and has panicked before it had ended.
+pub(crate) const PANICKED: u8 = 16;
 
 /// What is under the lock of a life.
 #[derive(Default)]
 pub(crate) struct About {
     /// With what the actor was told to end, while it is alive; then why it has ended.
     reason: Option<Reason>,
+    /// Of a closure, until its end: see `left.rs`.
+    pub(crate) task: Option<JoinHandle<()>>,
     extra: Option<Box<Extra>>,
 }
 
@@ -82,6 +87,8 @@ pub(crate) struct Extra {
     /// What the actors have that it has spawned.
     pub(crate) lineage: Option<Arc<Lineage>>,
     pub(crate) control: Option<Box<Control>>,
+    /// The panic of an actor that was told to end before: its reason is another one.
+    pub(crate) panic: Option<Reason>,
 }
 
 /// Something to do when an actor ends, before others are told.
@@ -233,12 +240,28 @@ impl Life {
     /// Step 1 of the exit protocol. What the actor was told to end with goes before `why`.
     pub(crate) fn settle(&self, why: Reason) -> Reason {
         let mut about = self.about.lock();
-        if self.stage() == Stage::Alive && about.reason.is_none() {
-            self.set_mark(OWN, true);
+        if self.stage() == Stage::Alive {
+            match (&about.reason, &why) {
+                (None, _) => self.set_mark(OWN, true),
+                (Some(_), Reason::Panic(_)) => {
+                    about.extra.get_or_insert_default().panic = Some(why.clone());
+                    self.set_mark(PANICKED, true);
+                }
+                (Some(_), _) => {}
+            }
         }
         let reason = about.reason.get_or_insert(why).clone();
         self.set_stage(Stage::Ending);
+        let task = about.task.take();
+        drop(about);
+        drop(task);
         reason
+    }
+
+    /// Under the lock.
+    pub(crate) fn about<R>(&self, f: impl FnOnce(Stage, &mut About) -> R) -> R {
+        let mut about = self.about.lock();
+        f(self.stage(), &mut about)
     }
 
     /// Steps 4 and 5 of the exit protocol; in a
@@ -277,6 +300,7 @@ impl Life {
         }
         if let Some(crash) = crash
             && crash.child.is_none()
+            && crash.told.is_none()
             && !heard
         {
             crash.report();

@@ -87,6 +87,7 @@ pub(crate) fn monitor_by(pid: &Pid, name: Option<Arc<str>>, tell: impl FnOnce(Do
 /// The same for the supervisor of a child with this name.
 pub(crate) fn monitor_child(pid: &Pid, child: Arc<str>, tell: impl FnOnce(Down) + Send + 'static) {
     watch(pid, Some(child), Tells::Supervisor(Box::new(tell)));
+    crate::left::watch_task(pid);
 }
 
 /// Watches for the end of an actor: see [`monitor`]. Dropped, it watches no longer.

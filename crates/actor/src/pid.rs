@@ -30,6 +30,8 @@ pub(crate) unsafe trait Process: Send + Sync {
     /// It gets messages again.
     fn resume(&self);
     fn is_paused(&self) -> bool;
+    /// Of a closure: the task has ended. If the actor is alive, its runtime has left it.
+    fn task_ended(&self) {}
     /// Of a server: an order has come.
     fn obey(&self) {}
 }

@@ -183,7 +183,7 @@ impl Builder {
         let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
         self.prepare(|| pid_of(&cell));
         let made = before(&cell);
-        drop(myriad_core::spawn(move || actor.run()));
+        cell.life.keep_task(myriad_core::spawn(move || actor.run()));
         (Address(cell), made)
     }
 

@@ -45,6 +45,7 @@ enum Message {
     Then(u32),
     Stop(&'static str),
     Wait(Ignored),
+    Told(Ignored),
 }
 
 /// Said as its number.
@@ -68,6 +69,11 @@ impl Server for Fails {
                 begun.set();
                 until.wait();
                 Next::Go
+            }
+            Message::Told(Ignored(begun, _)) => {
+                begun.set();
+                until_told();
+                panic!("planned: 3")
             }
         }
     }
@@ -136,6 +142,50 @@ fn a_child_is_told_of_once() {
         // (Of a reason that the program gives nothing is printed.)
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].contains("child 'fails' of a supervisor, panicked: planned: 1"), "{lines:?}");
+    }
+}
+
+/// Goes on until it is told to end, and does not come to a wait where it would unwind.
+fn until_told() {
+    while !myriad::cancel::is_cancelled() {
+        myriad::cancel::shield(myriad::yield_now);
+    }
+}
+
+/// A panic of one that was told to end before is said, though the end has the other reason: of a
+/// child that is being stopped, and of a server.
+#[test]
+fn a_panic_of_one_that_is_being_stopped_is_said() {
+    for (lines, crashes) in heard(|| {
+        let begun = Arc::new(myriad::sync::Event::new());
+        let in_child = begun.clone();
+        let start = move || {
+            let begun = in_child.clone();
+            Ok(actor::spawn(move |_: Mailbox<()>| {
+                begun.set();
+                until_told();
+                panic!("planned: a child")
+            }))
+        };
+        let tree = Supervisor::dynamic().child(Child::new("child", start)).start().unwrap();
+        let watch = actor::monitor(&tree.get::<()>("child").unwrap());
+        begun.wait();
+        assert!(tree.stop().is_clean());
+        assert_eq!(watch.wait().reason, Reason::Shutdown);
+        let (server, begun) = (serve(Fails), Arc::new(myriad::sync::Event::new()));
+        server.cast(Message::Told(Ignored(begun.clone(), begun.clone())));
+        begun.wait();
+        exit(&server, Reason::of("enough"));
+        assert_eq!(end_of(&server), Reason::of("enough"));
+    }) {
+        let said: Vec<_> = crashes.iter().map(Crash::to_string).collect();
+        let [a, b] = &said[..] else { panic!("{said:?}") };
+        assert!(
+            a.contains(", child 'child' of a supervisor, was told to end (shutdown), and panicked: planned: a child"),
+            "{a}"
+        );
+        assert!(b.contains(" was told to end (enough), and panicked: planned: 3; it handled Told(..)"), "{b}");
+        assert_eq!(lines, said);
     }
 }
 

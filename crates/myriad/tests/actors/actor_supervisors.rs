@@ -354,6 +354,82 @@ fn a_runtime_ends_with_its_supervisors() {
     });
 }
 
+/// A child that runs in another runtime, and is blocked when that ends: it has ended for its
+/// supervisor, which starts it anew, stops it, or ends itself.
+#[test]
+fn a_child_that_its_runtime_leaves_has_ended() {
+    each_owned(|mode, rt| {
+        let other = mode.runtime(1);
+        // Blocked where nobody can unwind it: a closure, which the end of its runtime leaves.
+        let handle = other.handle();
+        let (begun, is_begun) = unbounded();
+        let child = move |id: &str| {
+            let (handle, begun) = (handle.clone(), begun.clone());
+            Child::new(id, move || {
+                let begun = begun.clone();
+                let spawned = handle.spawn(move || {
+                    actor::spawn(move |_: Mailbox<()>| {
+                        begun.send(()).unwrap();
+                        myriad::cancel::shield(|| myriad::sync::Event::new().wait());
+                    })
+                });
+                spawned.join().map_err(|_| Reason::of("no runtime"))
+            })
+        };
+        let tree = rt.run(|| {
+            let of = Supervisor::new(Strategy::OneForOne).intensity(0, LONG);
+            let of = of.child(child("temporary").restart(Restart::Temporary));
+            of.child(child("never").restart(Restart::Temporary).shutdown(ShutdownLimit::Never)).start().unwrap()
+        });
+        let never: Address<()> = tree.get("never").unwrap();
+        (0..2).for_each(|_| is_begun.recv().unwrap());
+        let stops = {
+            let tree = tree.clone();
+            std::thread::spawn(move || tree.stop_child("never"))
+        };
+        assert!(!other.shutdown(Duration::from_millis(10)).is_clean());
+        assert!(stops.join().unwrap());
+        assert!(!never.is_alive() && tree.children().is_empty());
+        assert_eq!((tree.stop().stopped, end_of(&tree)), (0, Reason::Shutdown));
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
+    });
+}
+
+/// The same, and the supervisor begins to wait when the runtime of its child has ended.
+#[test]
+fn a_supervisor_stops_a_child_whose_runtime_has_ended() {
+    each_owned(|mode, rt| {
+        let other = mode.runtime(1);
+        let handle = other.handle();
+        let (begun, is_begun) = unbounded();
+        let start = move || {
+            let begun = begun.clone();
+            let spawned = handle.spawn(move || {
+                actor::spawn(move |mut mail: Mailbox<()>| {
+                    begun.send(()).unwrap();
+                    mail.receive();
+                })
+            });
+            spawned.join().map_err(|_| Reason::of("no runtime"))
+        };
+        let tree = rt.run(|| Supervisor::dynamic().child(Child::new("child", start)).start().unwrap());
+        let child: Address<()> = tree.get("child").unwrap();
+        let linked = rt.run(|| {
+            let linked = actor::spawn(forever::<()>);
+            actor::link(&linked, &child).unwrap();
+            linked
+        });
+        is_begun.recv().unwrap();
+        _ = other.shutdown(Duration::ZERO);
+        // It was blocked in its mailbox: its partners are told, too.
+        assert_eq!(end_of(&child), Reason::Cancelled);
+        assert_eq!(end_of(&linked), Reason::Cancelled);
+        tree.stop();
+        assert!(matches!(end_of(&tree), Reason::Shutdown));
+        _ = rt.shutdown(crate::common::PATIENCE);
+    });
+}
+
 /// A supervisor that is killed while it waits for a child's end takes that child along, too.
 #[test]
 fn a_supervisor_that_is_killed_while_it_stops_a_child_takes_that_along() {
