@@ -364,7 +364,7 @@ fn a_child_that_its_runtime_leaves_has_ended() {
         let handle = other.handle();
         let (begun, is_begun) = unbounded();
         let child = move |id: &str| {
-            let (handle, begun) = (handle.clone(), begun.clone());
+            let (handle, begun) = (handle, begun.clone());
             Child::new(id, move || {
                 let begun = begun.clone();
                 let spawned = handle.spawn(move || {
