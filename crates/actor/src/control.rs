@@ -19,7 +19,7 @@ use crate::pid::{AsPid, Pid};
 use crate::server::Server;
 use myriad_core::engine::unwind::{Payload, discard, is_cancellation, resume as resume_unwind};
 use myriad_core::engine::user_code;
-use myriad_sync::answer::{AnswerReceiver, answer};
+use myriad_sync::answer::answer;
 use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 
@@ -193,7 +193,47 @@ pub fn with_state<S: Server, R: Send + 'static>(
     server: &impl AsPid,
     f: impl FnOnce(&S) -> R + Send + 'static,
 ) -> Result<R, CallError> {
-    let answer = order(&server.pid(), move |state: &mut S, reply: Reply<Result<R, Payload>>| {
+    order(&server.pid(), look(f))?.map_or_else(|payload| resume_unwind(payload), Ok)
+}
+
+/// As [`with_state`], as a future. Dropped, nobody waits for the answer any more; `f` may be called
+/// all the same.
+///
+/// # Errors
+/// As [`with_state`]. A circle is found where its calls block; one that goes over a future is not.
+///
+/// # Panics
+/// If `f` does, where the future is polled.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Context, Next, Server};
+/// struct Count(u32);
+/// impl Server for Count {
+///     type Message = u32;
+///     fn handle(&mut self, n: u32, _: &mut Context<Self>) -> Next<u32> {
+///         self.0 += n;
+///         Next::Go
+///     }
+/// }
+/// let count = actor::serve(Count(40));
+/// count.cast(2);
+/// let seen = myriad::block_on(async {
+///     actor::with_state_mut_async(&count, |count: &mut Count| count.0 *= 10).await?;
+///     actor::with_state_async(&count, |count: &Count| count.0).await
+/// });
+/// assert_eq!(seen, Ok(420));
+/// ```
+pub async fn with_state_async<S: Server, R: Send + 'static>(
+    server: &impl AsPid,
+    f: impl FnOnce(&S) -> R + Send + 'static,
+) -> Result<R, CallError> {
+    order_async(server.pid(), look(f)).await?.map_or_else(|payload| resume_unwind(payload), Ok)
+}
+
+/// What [`with_state`] does in the server: a panic of `f` is an answer.
+fn look<S, R: Send + 'static>(f: impl FnOnce(&S) -> R) -> impl FnOnce(&mut S, Reply<Result<R, Payload>>) {
+    move |state, reply| {
         let seen = match user_code::body(|| f(state)) {
             Err(payload) if is_cancellation(&payload) => resume_unwind(payload),
             seen => seen,
@@ -203,8 +243,7 @@ pub fn with_state<S: Server, R: Send + 'static>(
             Err(Ok(nobodys)) => user_code::run("an unwanted result", || drop(nobodys)),
             Err(Err(payload)) => discard(payload),
         }
-    })?;
-    answer.map_or_else(|payload| resume_unwind(payload), Ok)
+    }
 }
 
 /// Changes the state of a server, or replaces it: as [`with_state`], with a state that `f` may
@@ -232,6 +271,21 @@ pub fn with_state_mut<S: Server, R: Send + 'static>(
     order(&server.pid(), move |state: &mut S, reply: Reply<R>| reply.send(f(state)))
 }
 
+/// As [`with_state_mut`], as a future. Dropped, nobody waits for the answer any more; `f` may be
+/// called all the same.
+///
+/// # Errors
+/// As [`with_state_async`].
+///
+/// # Examples
+/// See [`with_state_async`].
+pub async fn with_state_mut_async<S: Server, R: Send + 'static>(
+    server: &impl AsPid,
+    f: impl FnOnce(&mut S) -> R + Send + 'static,
+) -> Result<R, CallError> {
+    order_async(server.pid(), move |state: &mut S, reply: Reply<R>| reply.send(f(state))).await
+}
+
 /// Gives an order, and waits for its answer.
 #[track_caller]
 fn order<S: Server, R: Send + 'static>(
@@ -240,17 +294,30 @@ fn order<S: Server, R: Send + 'static>(
 ) -> Result<R, CallError> {
     let waits = Waits::begin(false, || pid.clone())?;
     let (sender, receiver) = answer();
-    let reply = waits.reply(sender);
-    let run = move |state: &mut dyn Any| {
+    give(pid, waits.reply(sender), f)?;
+    receiver.recv(None).map_err(|_| unanswered(pid))
+}
+
+/// The same as a future.
+async fn order_async<S: Server, R: Send + 'static>(
+    pid: Pid,
+    f: impl FnOnce(&mut S, Reply<R>) + Send + 'static,
+) -> Result<R, CallError> {
+    let (sender, receiver) = answer();
+    give(&pid, Reply::new(sender), f)?;
+    receiver.recv_async().await.map_err(|_| unanswered(&pid))
+}
+
+fn give<S: Server, R: Send + 'static>(
+    pid: &Pid,
+    reply: Reply<R>,
+    f: impl FnOnce(&mut S, Reply<R>) + Send + 'static,
+) -> Result<(), CallError> {
+    let run = Box::new(move |state: &mut dyn Any| {
         if let Some(state) = state.downcast_mut() {
             f(state, reply);
         }
-    };
-    give::<S>(pid, Box::new(run))?;
-    wait(pid, receiver)
-}
-
-fn give<S: Server>(pid: &Pid, run: Run) -> Result<(), CallError> {
+    });
     let served = pid.0.served().filter(|served| served.is == TypeId::of::<S>()).ok_or(CallError::WrongState)?;
     let mut order = Some(StateOrder { behind: served.position, run });
     let given = pid.life().extra(false, |extra| {
@@ -262,7 +329,6 @@ fn give<S: Server>(pid: &Pid, run: Run) -> Result<(), CallError> {
     Ok(())
 }
 
-#[track_caller]
-fn wait<R>(pid: &Pid, receiver: AnswerReceiver<R>) -> Result<R, CallError> {
-    receiver.recv(None).map_err(|_| pid.reason().map_or(CallError::NoReply, CallError::Exited))
+fn unanswered(pid: &Pid) -> CallError {
+    pid.reason().map_or(CallError::NoReply, CallError::Exited)
 }

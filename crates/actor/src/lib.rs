@@ -53,7 +53,7 @@ mod typed_registry;
 pub use address::{Address, WeakAddress};
 pub use call::{CallError, Reply};
 pub use cell::OnFull;
-pub use control::{resume, suspend, with_state, with_state_mut};
+pub use control::{resume, suspend, with_state, with_state_async, with_state_mut, with_state_mut_async};
 pub use crash::{Crash, on_crash};
 pub use frame::current;
 pub use group::{group_members, join_group, leave_group, send_to_group};

@@ -275,8 +275,9 @@ impl<T> Inbox<T> {
         let caller = Caller::get();
         let (begins, waiter) = self.0.locked(caller, |state| {
             state.flags &= !PAUSED;
-            let begins = !state.has(INTERRUPTED) && mem::take(&mut state.is_parked);
-            if state.queue.len() == 0 {
+            let begins = !state.has(INTERRUPTED) && state.is_parked && !on("inbox-resume-not-started");
+            state.is_parked &= state.has(INTERRUPTED) || on("inbox-resume-still-parked");
+            if state.queue.len() == 0 || on("inbox-resume-not-handed") {
                 return (begins, None);
             }
             // SAFETY: the lock is held. The entry that is claimed is live until it is ended, its

@@ -4,6 +4,7 @@ use crate::actor_looks::{Log, To, info, log, seen};
 use crate::common::wait_until;
 use crate::*;
 use myriad::actor::{CallError, Context, Next, Server, exit, resume, serve, suspend, with_state, with_state_mut};
+use myriad::actor::{with_state_async, with_state_mut_async};
 use myriad::channel::unbounded;
 use myriad::sync::Event;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -97,6 +98,59 @@ fn looks_meet_ends() {
             });
             assert_eq!(end_of(&server), Reason::Killed);
         }
+    });
+}
+
+/// The twins that are futures: in turn, of a suspended server at once; one that is dropped waits no
+/// more; ends, panics and wrong types are as those of the calls that block.
+#[test]
+fn a_state_is_seen_by_futures() {
+    each_runtime(|| {
+        let server = log();
+        let looks = server.clone();
+        let sum = async move {
+            let mut all = Vec::new();
+            for n in 0..100 {
+                looks.cast(To::Add(n));
+                let many = with_state_async(&looks, |log: &Log| log.0.len()).await.unwrap();
+                assert_eq!(many, n as usize + 1);
+                all.push(with_state_mut_async(&looks, |log: &mut Log| log.0.iter().sum::<u32>()).await.unwrap());
+            }
+            all.last().copied()
+        };
+        assert_eq!(myriad::spawn_async(sum).join().unwrap(), Some(4950));
+        // It waits without a stack, behind what the server does.
+        let (begun, until) = (Arc::new(Event::new()), Arc::new(Event::new()));
+        server.cast(To::Wait(begun.clone(), until.clone()));
+        begun.wait();
+        let seen = Arc::new(AtomicUsize::new(0));
+        let (of_dropped, of_kept) = (seen.clone(), seen.clone());
+        let mut dropped = Box::pin(with_state_async(&server, move |_: &Log| _ = of_dropped.fetch_add(1, SeqCst)));
+        let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(dropped.as_mut().poll(cx).is_pending());
+        drop(dropped);
+        let kept = with_state_mut_async(&server, move |log: &mut Log| {
+            log.0.clear();
+            of_kept.fetch_add(1, SeqCst)
+        });
+        until.set();
+        // (The one before it was called all the same.)
+        assert_eq!(myriad::block_on(kept), Ok(1));
+        suspend(&server).unwrap();
+        server.cast(To::Add(1));
+        assert_eq!(myriad::block_on(with_state_async(&server, |log: &Log| log.0.len())), Ok(0));
+        resume(&server).unwrap();
+        let looks = || myriad::block_on(with_state_async(&server, |_: &Log| -> () { panic!("planned: a look") }));
+        let payload = catch_unwind(AssertUnwindSafe(looks)).unwrap_err();
+        assert_eq!(common::text(&*payload), "planned: a look");
+        let changed = with_state_mut_async(&server, |_: &mut Log| -> () { panic!("planned: a change") });
+        assert!(matches!(myriad::block_on(changed), Err(CallError::Exited(Reason::Panic(_)))));
+        let late = with_state_async(&server, |log: &Log| log.0.len());
+        assert_eq!(myriad::block_on(late), Err(CallError::NoProcess));
+        let function = actor::spawn(forever::<()>);
+        let wrong = with_state_async(&function, |log: &Log| log.0.len());
+        assert_eq!(myriad::block_on(wrong), Err(CallError::WrongState));
+        kill(&function);
     });
 }
 

@@ -165,9 +165,9 @@ pub const SCRIPTS: &[Script] = &[
     script("inbox.times_out_or_receives", times_out_or_receives, &[]),
     script("inbox.idle_or_found", idle_or_found, &["inbox-idle-late"]),
     script("inbox.interrupted_once", interrupted_once, &["inbox-interrupt-unseen"]),
-    script("inbox.paused_while_it_waits", paused_while_it_waits, &[]),
-    script("inbox.parked_or_started", parked_or_started, &[]),
-    script("inbox.parked_and_interrupted", parked_and_interrupted, &[]),
+    script("inbox.paused_while_it_waits", paused_while_it_waits, &["inbox-resume-not-handed"]),
+    script("inbox.parked_or_started", parked_or_started, &["inbox-resume-not-started"]),
+    script("inbox.parked_and_interrupted", parked_and_interrupted, &["inbox-resume-still-parked"]),
     script("inbox.pushed_or_closed", pushed_or_closed, &[]),
     script("inbox.hand_over_to_a_future", hand_over_to_a_future, &["entry-acquire", "entry-release"]),
 ];
