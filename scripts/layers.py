@@ -47,7 +47,8 @@ ALLOWED = {
         "local": "machine",
         "command": "local machine",
         "series": "local machine",
-        "lib": "command local machine series",
+        "share": "",
+        "lib": "command local machine series share",
     },
     "io": {
         "socket": "",

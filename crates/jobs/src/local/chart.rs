@@ -206,6 +206,7 @@ mod test {
         Row {
             id: JobId(id),
             name: (!name.is_empty()).then(|| Arc::from(name)),
+            user: None,
             state,
             priority: 0,
             attempts: 1,

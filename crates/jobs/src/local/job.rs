@@ -203,6 +203,12 @@ impl<T> Job<T> {
         self.request.name = Some(name.into());
         self
     }
+    /// Whose job it is: a label, by which [`jobs_of`](super::Queue::jobs_of) finds the job. Nothing
+    /// else depends on it.
+    pub fn user(mut self, user: impl Into<Arc<str>>) -> Job<T> {
+        self.request.user = Some(user.into());
+        self
+    }
     /// From -9999 to 9999. Higher ones are first.
     pub fn priority(mut self, priority: i32) -> Job<T> {
         self.request.priority = priority;

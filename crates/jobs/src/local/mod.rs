@@ -7,6 +7,7 @@ mod error;
 mod event;
 mod handle;
 mod job;
+mod json;
 mod outside;
 mod progress;
 mod queue;

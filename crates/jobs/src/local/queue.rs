@@ -316,6 +316,11 @@ impl Queue {
         let now = self.0.now();
         (self.0.locked(|inner| inner.machine.rows().collect()), now)
     }
+    /// Those whose name and user are wanted.
+    pub(super) fn rows_of(&self, is_wanted: impl Fn(Option<&str>, Option<&str>) -> bool) -> (Vec<Row>, Time) {
+        let now = self.0.now();
+        (self.0.locked(|inner| inner.machine.rows_of(is_wanted).collect()), now)
+    }
     pub(super) fn row(&self, id: JobId) -> (Option<Row>, Time) {
         let now = self.0.now();
         (self.0.locked(|inner| inner.machine.one(id)), now)

@@ -17,6 +17,8 @@ pub struct JobInfo {
     pub id: JobId,
     /// Its name.
     pub name: Option<Arc<str>>,
+    /// Whose it is, if that was [said](super::Job::user).
+    pub user: Option<Arc<str>>,
     /// Where it stands.
     pub state: State,
     /// Its priority.
@@ -55,6 +57,7 @@ impl JobInfo {
             ran: Duration::from_nanos(ran(&row, now)),
             id: row.id,
             name: row.name,
+            user: row.user,
             state: row.state,
             priority: row.priority,
             group: row.group,
@@ -75,6 +78,28 @@ impl Queue {
     /// It takes time and memory for each of them, and the queue stands still meanwhile.
     pub fn jobs(&self) -> Vec<JobInfo> {
         let (rows, now) = self.rows();
+        rows.into_iter().map(|row| JobInfo::of(row, now)).collect()
+    }
+    /// Those of this [user](super::Job::user).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local, State};
+    /// let q = Local::new().start();
+    /// q.submit(Job::new(|| ()).name("index the mail").user("ada").held())?;
+    /// q.submit(Job::new(|| ()).name("mail a report").user("bob").held())?;
+    /// let of_ada = q.jobs_of("ada");
+    /// assert_eq!((of_ada.len(), of_ada[0].state), (1, State::Pending));
+    /// assert_eq!((q.find("mail").len(), q.find("report").len()), (2, 1));
+    /// # Ok::<(), myriad::jobs::Refused>(())
+    /// ```
+    pub fn jobs_of(&self, user: &str) -> Vec<JobInfo> {
+        let (rows, now) = self.rows_of(|_, of| of == Some(user));
+        rows.into_iter().map(|row| JobInfo::of(row, now)).collect()
+    }
+    /// Those whose names contain this text; as it stands, capital letters too.
+    pub fn find(&self, text: &str) -> Vec<JobInfo> {
+        let (rows, now) = self.rows_of(|name, _| name.is_some_and(|name| name.contains(text)));
         rows.into_iter().map(|row| JobInfo::of(row, now)).collect()
     }
     /// One of them; `None` if it is not known (any more).

@@ -200,8 +200,9 @@ impl<P: Clone> Machine<P> {
         let (class, priority, seq, submitted, payload) =
             (job.class, job.priority, job.seq, job.submitted, job.payload.clone());
         let rare = job.rare_mut();
-        let (name, retry) = (rare.name.clone(), rare.retry);
-        let rare = (name.is_some() || retry.times > 0).then(|| Box::new(Rare { name, retry, ..Rare::default() }));
+        let (name, user, retry) = (rare.name.clone(), rare.user.clone(), rare.retry);
+        let has_some = name.is_some() || user.is_some() || retry.times > 0;
+        let rare = has_some.then(|| Box::new(Rare { name, user, retry, ..Rare::default() }));
         self.classes.at(class).jobs += 1;
         self.table.insert(
             id,

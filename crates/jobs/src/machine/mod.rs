@@ -303,6 +303,7 @@ impl<P: Clone> Machine<P> {
 pub(crate) struct Row {
     pub id: JobId,
     pub name: Option<Arc<str>>,
+    pub user: Option<Arc<str>>,
     pub state: State,
     pub priority: i32,
     pub attempts: u32,
@@ -323,6 +324,7 @@ impl<P: Clone> Machine<P> {
         Row {
             id: JobId(id),
             name: rare.and_then(|rare| rare.name.clone()),
+            user: rare.and_then(|rare| rare.user.clone()),
             state: job.state,
             priority: job.priority,
             attempts: rare.map_or(u32::from(job.started > 0), |rare| rare.attempts),
@@ -339,6 +341,14 @@ impl<P: Clone> Machine<P> {
     /// All jobs that are known, by number.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
         self.table.iter().map(|(id, job)| self.row(id, job))
+    }
+    /// Those of them whose name and user are wanted.
+    pub(crate) fn rows_of(&self, is_wanted: impl Fn(Option<&str>, Option<&str>) -> bool) -> impl Iterator<Item = Row> {
+        let jobs = self.table.iter().filter(move |(_, job)| {
+            let rare = job.rare();
+            is_wanted(rare.and_then(|rare| rare.name.as_deref()), rare.and_then(|rare| rare.user.as_deref()))
+        });
+        jobs.map(|(id, job)| self.row(id, job))
     }
     /// One of them.
     pub(crate) fn one(&self, id: JobId) -> Option<Row> {

@@ -153,6 +153,8 @@ pub(crate) struct ArrayRequest {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request {
     pub name: Option<Arc<str>>,
+    /// A label of the program's: whose job it is.
+    pub user: Option<Arc<str>>,
     /// Higher ones first.
     pub priority: i32,
     pub demand: Demand,

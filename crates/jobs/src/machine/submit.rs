@@ -68,17 +68,19 @@ impl<P: Clone> Machine<P> {
     /// Takes what [`accept`](Self::accept) has just accepted.
     pub(crate) fn submit(&mut self, now: Time, request: Request, known: Known<'_>, payload: P) -> JobId {
         self.now = self.now.max(now);
-        let Request { name, priority, demand, group, wall, begin, after, any, held, retry, array } = request;
+        let Request { name, user, priority, demand, group, wall, begin, after, any, held, retry, array } = request;
         let class = self.classes.of(ClassKey { group, wall, demand });
         let id = self.table.reserve(1 + u64::from(array.map_or(0, |array| array.len)));
         let is_late = begin > self.now;
-        let is_plain = name.is_none() && !is_late && after.is_empty() && retry.times == 0 && array.is_none();
+        let is_plain =
+            name.is_none() && user.is_none() && !is_late && after.is_empty() && retry.times == 0 && array.is_none();
         let rare = if is_plain {
             None
         } else {
             let elements = array.map(|array| Box::new(self.elements(id, array)));
             Some(Box::new(Rare {
                 name,
+                user,
                 retry,
                 after,
                 any,

@@ -48,6 +48,7 @@ pub(super) struct Record<P> {
 #[derive(Debug, Default)]
 pub(super) struct Rare {
     pub name: Option<Arc<str>>,
+    pub user: Option<Arc<str>>,
     /// Not before that; also the end of a pause between attempts.
     pub begin: Time,
     pub retry: Retry,

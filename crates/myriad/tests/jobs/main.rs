@@ -6,4 +6,5 @@ mod common;
 
 mod job_commands;
 mod job_engine;
+mod job_queries;
 mod job_rules;
