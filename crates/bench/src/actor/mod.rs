@@ -15,12 +15,15 @@
 //! | `kill` | an actor that waits and is killed | `n × m / 20` |
 //!
 //! `…-server` is the same with ours as servers, `call-in-place` a call that an idle server handles
-//! on top of the caller. `tokio` is a task with a channel, without a library for actors. `erlang`
-//! is a process with a receive, in `…-server` and `call…` a gen_server, and `elixir` a GenServer.
+//! on top of the caller. Actors of `actix` stay on their threads, and go round all of them. `tokio`
+//! is a task with a channel, without a library for actors. `erlang` is a process with a receive, in
+//! `…-server` and `call…` a gen_server, and `elixir` a GenServer.
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, ours, peer};
 use crate::params::Params;
 
+#[cfg(feature = "peers")]
+mod actix;
 #[cfg(feature = "peers")]
 pub(crate) mod elixir;
 #[cfg(feature = "peers")]
@@ -46,6 +49,7 @@ macro_rules! form {
                 Entry::new("tokio", peer!(tokio::$run)),
                 Entry::new("kameo", peer!(kameo::$run)),
                 Entry::new("ractor", peer!(ractor::$run)),
+                Entry::new("actix", peer!(actix::$run)),
                 Entry::new("erlang", peer!(erlang::$run)).outside(),
                 $($more,)?
             ],

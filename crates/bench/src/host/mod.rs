@@ -1,6 +1,8 @@
 //! Starting each system's workers: `w` of them, as that system's manual says.
 
 #[cfg(feature = "peers")]
+pub(crate) mod actix;
+#[cfg(feature = "peers")]
 pub(crate) mod chili;
 #[cfg(feature = "peers")]
 pub(crate) mod may;
