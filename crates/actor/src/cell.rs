@@ -1,6 +1,7 @@
 //! What an actor is to others: its life, and the inbox that its addresses put messages in.
 
 use crate::crash::Crash;
+use crate::left::end_left;
 use crate::life::{Life, ORDERS};
 use crate::pid::{Exit, Pid, Process, this};
 use crate::reason::Reason;
@@ -211,12 +212,8 @@ unsafe impl<M: Send + 'static> Process for Cell<M> {
         exit_message(self, exit)
     }
 
-    fn task_ended(&self) {
-        if let Some(reason) = self.life.settle_left()
-            && let Err(payload) = user_code::call(|| self.end(&this(self), &reason))
-        {
-            unwind::discard(payload);
-        }
+    fn was_left(&self) {
+        end_left(&this(self), self);
     }
 
     fn interrupt(&self) {

@@ -1,61 +1,133 @@
-//! A closure that is blocked when its runtime ends, and never goes on.
+//! Code of actors that is blocked when its runtime ends, and never goes on.
 //!
 //! Its task keeps its stack, and so the end that hangs on the task (`life.rs`) never comes by
-//! itself. The handle of the task is the life's until the actor's end. A supervisor leaves a waker
-//! in it: an actor that is alive and whose task has ended was left, because its end is settled
-//! before its task ends. The exit protocol runs where that is heard, without step 2: what the
-//! closure has stays on its stack.
+//! itself. Supervisors are to hear of it: they wait for ends, and start others anew. So what runs a
+//! *closure* is known by the handle of its task, which the life has until all have been told. A
+//! supervisor leaves a waker there: if the task ends and the life is not over, the actor was left.
+//! What is missing of the exit protocol runs where that is heard, without step 2: what the code has
+//! stays on its stack.
 //!
-//! **Who hears.** Supervisors: they wait for ends, and start others anew. A future is dropped by
-//! its runtime, and so ends by itself; of a server's handler that is blocked nobody hears.
+//! A future needs nothing of this: its runtime drops it. A *server* has a task for each turn. Those
+//! that begin when a supervisor of another pool knows the server are watched so (`Turn`); not the
+//! one that runs then, nor a handler in place, on the stack of a caller.
 
+use crate::cell::Cell;
 use crate::life::{Life, Stage};
 use crate::pid::{Pid, Process};
 use crate::reason::Reason;
-use myriad_core::JoinHandle;
+use myriad_base::sys::mutex::Mutex;
+use myriad_core::engine::running::has_room;
+use myriad_core::engine::{unwind, user_code};
+use myriad_core::{Handle, JoinHandle};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Wake};
-
-/// Hears of the end of an actor's task.
-struct Listens(Weak<dyn Process>);
-
-impl Wake for Listens {
-    fn wake(self: Arc<Self>) {
-        if let Some(process) = self.0.upgrade() {
-            process.task_ended();
-        }
-    }
-}
+use std::task::{Context, Wake};
 
 impl Life {
     /// The actor is a closure that this task runs. (Or has run: then the handle is dropped.)
     pub(crate) fn keep_task(&self, task: JoinHandle<()>) {
         let mut task = Some(task);
         self.about(|stage, about| {
-            if stage == Stage::Alive {
+            if stage != Stage::Dead {
                 std::mem::swap(&mut about.task, &mut task);
             }
         });
     }
+}
 
-    /// Step 1 of the exit protocol, for an actor whose task has ended. `None`: it ends, or has
-    /// ended, by itself.
-    pub(crate) fn settle_left(&self) -> Option<Reason> {
-        let is_left = self.about(|stage, _| stage == Stage::Alive);
-        // (Between the two nobody else settles it: the task has ended.)
-        is_left.then(|| self.settle(Reason::Cancelled))
+/// The actor's code was left: the rest of the exit protocol. Nothing happens if all have been told.
+pub(crate) fn end_left<M>(pid: &Pid, cell: &Cell<M>) {
+    let reason = match cell.life.stage() {
+        Stage::Alive => cell.life.settle(Reason::Cancelled),
+        // It was left on the way: in a destructor, for instance.
+        Stage::Ending => cell.life.reason().unwrap_or(Reason::Cancelled),
+        Stage::Dead => return,
+    };
+    if let Err(payload) = user_code::call(|| cell.end(pid, &reason)) {
+        unwind::discard(payload);
+    }
+}
+
+/// Hears of the end of a closure's task.
+struct Listens(Weak<dyn Process>);
+
+impl Wake for Listens {
+    fn wake(self: Arc<Self>) {
+        if let Some(process) = self.0.upgrade() {
+            process.was_left();
+        }
     }
 }
 
 /// From now on the actor ends also if its runtime leaves it.
 pub(crate) fn watch_task(pid: &Pid) {
     let life = pid.life();
+    if pid.0.home().is_some_and(|pool| !has_room(pool)) {
+        life.set_outlived();
+    }
     let Some(mut task) = life.about(|_, about| about.task.take()) else { return };
     // (Without the lock: the waker is cloned.)
     let waker = Arc::new(Listens(Arc::downgrade(&pid.0))).into();
-    match Pin::new(&mut task).poll(&mut Context::from_waker(&waker)) {
-        Poll::Ready(_) => pid.0.task_ended(),
-        Poll::Pending => life.keep_task(task),
+    if Pin::new(&mut task).poll(&mut Context::from_waker(&waker)).is_pending() {
+        life.keep_task(task);
+    } else {
+        pid.0.was_left();
+    }
+}
+
+/// A turn of a server whose supervisor may outlive it.
+pub(crate) struct WatchedTurn {
+    server: Weak<dyn Process>,
+    about: Mutex<AboutTurn>,
+}
+
+#[derive(Default)]
+struct AboutTurn {
+    is_over: bool,
+    task: Option<JoinHandle<()>>,
+}
+
+/// Dropped, the turn is over, before its task ends.
+pub(crate) struct TurnOver(Arc<WatchedTurn>);
+
+impl Drop for TurnOver {
+    fn drop(&mut self) {
+        let task = {
+            let mut about = self.0.about.lock();
+            about.is_over = true;
+            about.task.take()
+        };
+        drop(task);
+    }
+}
+
+impl Wake for WatchedTurn {
+    fn wake(self: Arc<Self>) {
+        if !self.about.lock().is_over
+            && let Some(server) = self.server.upgrade()
+        {
+            server.was_left();
+        }
+    }
+}
+
+impl WatchedTurn {
+    /// Spawns a turn.
+    pub(crate) fn spawn(pool: Handle, server: &Pid, turn: impl FnOnce() + Send + 'static) {
+        let this = Arc::new(WatchedTurn { server: Arc::downgrade(&server.0), about: Mutex::default() });
+        let over = TurnOver(this.clone());
+        let mut task = pool.spawn(move || {
+            let _over = over;
+            turn();
+        });
+        let waker = this.clone().into();
+        if Pin::new(&mut task).poll(&mut Context::from_waker(&waker)).is_pending() {
+            let mut about = this.about.lock();
+            let task = if about.is_over { Some(task) } else { about.task.replace(task) };
+            drop(about);
+            drop(task);
+        } else {
+            this.wake();
+        }
     }
 }

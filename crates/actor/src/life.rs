@@ -29,7 +29,7 @@ use myriad_core::JoinHandle;
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*};
 
 /// Where an actor is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(crate) struct Life {
     stage: AtomicU8,
     /// What the actor has to look at beside its messages: `PUT_OFF` and so on.
     marks: AtomicU8,
+    /// A server whose supervisor may be there when its runtime has ended: see `left.rs`.
+    is_outlived: AtomicBool,
     /// Who has spawned it.
     parents: Option<Arc<Lineage>>,
     about: Mutex<About>,
@@ -69,7 +71,7 @@ pub(crate) const PANICKED: u8 = 16;
 pub(crate) struct About {
     /// With what the actor was told to end, while it is alive; then why it has ended.
     reason: Option<Reason>,
-    /// Of a closure, until its end: see `left.rs`.
+    /// Of a closure, until all have been told: see `left.rs`.
     pub(crate) task: Option<JoinHandle<()>>,
     extra: Option<Box<Extra>>,
 }
@@ -127,7 +129,8 @@ impl Life {
     pub(crate) fn new(spawned_at: &'static Location<'static>) -> Life {
         let about = Mutex::new(About::default());
         let (stage, marks) = (AtomicU8::new(Stage::Alive as u8), AtomicU8::new(0));
-        Life { id: number(), spawned_at, stage, marks, parents: Lineage::here(), about }
+        let is_outlived = AtomicBool::new(false);
+        Life { id: number(), spawned_at, stage, marks, is_outlived, parents: Lineage::here(), about }
     }
 
     pub(crate) fn parents(&self) -> Option<&Lineage> {
@@ -172,6 +175,16 @@ impl Life {
         } else {
             self.marks.fetch_and(!mark, Relaxed)
         };
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_outlived(&self) -> bool {
+        // Relaxed: a turn that begins meanwhile need not see it.
+        self.is_outlived.load(Relaxed)
+    }
+
+    pub(crate) fn set_outlived(&self) {
+        self.is_outlived.store(true, Relaxed);
     }
 
     fn set_stage(&self, stage: Stage) {
@@ -252,9 +265,6 @@ impl Life {
         }
         let reason = about.reason.get_or_insert(why).clone();
         self.set_stage(Stage::Ending);
-        let task = about.task.take();
-        drop(about);
-        drop(task);
         reason
     }
 
@@ -272,11 +282,12 @@ impl Life {
         for at_end in at_end {
             run_nested("what an actor does at its end", || (at_end.leave)(pid));
         }
-        let extra = {
+        let (extra, task) = {
             let mut about = life.about.lock();
             life.set_stage(Stage::Dead);
-            about.extra.take()
+            (about.extra.take(), about.task.take())
         };
+        drop(task);
         if let Some(crash) = &mut crash {
             crash.child = extra.as_ref().and_then(|of| of.watches.iter().find_map(|watch| watch.child().cloned()));
             crash.tell();

@@ -2,6 +2,7 @@
 
 use crate::life::{Life, Stage};
 use crate::reason::Reason;
+use myriad_core::Handle;
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
@@ -30,8 +31,12 @@ pub(crate) unsafe trait Process: Send + Sync {
     /// It gets messages again.
     fn resume(&self);
     fn is_paused(&self) -> bool;
-    /// Of a closure: the task has ended. If the actor is alive, its runtime has left it.
-    fn task_ended(&self) {}
+    /// The task of its code has ended. If not all have been told of its end, it was left.
+    fn was_left(&self);
+    /// Of a server: where its turns run.
+    fn home(&self) -> Option<Handle> {
+        None
+    }
     /// Of a server: an order has come.
     fn obey(&self) {}
 }

@@ -12,6 +12,7 @@ use super::turn::{First, Turn};
 use super::{Context, Next, Server};
 use crate::cell::{Cell, Gate, Target, call_nested, exit_message};
 use crate::frame;
+use crate::left::end_left;
 use crate::life::Life;
 use crate::pid::{Exit, Process, Served, this};
 use crate::reason::Reason;
@@ -242,6 +243,15 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn exit_message(&self, exit: Exit) -> Result<(), Exit> {
         exit_message(self, exit)
+    }
+
+    fn was_left(&self) {
+        // (Not `end`: the state is lent to the handler, for ever.)
+        end_left(&this(self), &self.cell);
+    }
+
+    fn home(&self) -> Option<Handle> {
+        Some(self.home)
     }
 
     fn interrupt(&self) {

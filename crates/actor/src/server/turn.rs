@@ -3,6 +3,8 @@
 use super::cell::ServerCell;
 use super::{Context, Next, Server};
 use crate::frame;
+use crate::left::WatchedTurn;
+use crate::pid::this;
 use crate::reason::Reason;
 use crate::task::reason_of;
 use myriad_core::JoinHandle;
@@ -41,6 +43,9 @@ impl<S: Server> Turn<S> {
     #[inline]
     pub(super) fn begin(server: Arc<ServerCell<S>>, first: First<S::Message>) {
         let home = server.home();
+        if server.cell().life.is_outlived() {
+            return Turn::begin_watched(server, first);
+        }
         let turn = Turn { server: Some(server), first: Some(first) };
         start(|| drop(home.spawn(move || turn.run())));
     }
@@ -50,6 +55,16 @@ impl<S: Server> Turn<S> {
         let home = server.home();
         let turn = Turn { server: Some(server), first: Some(first) };
         start(|| spawn_behind(home, move || turn.run()));
+    }
+
+    /// The same where a supervisor is to hear if the runtime leaves the turn.
+    #[cold]
+    fn begin_watched(server: Arc<ServerCell<S>>, first: First<S::Message>) {
+        let (home, pid) = (server.home(), this(&*server));
+        let turn = Turn { server: Some(server), first: Some(first) };
+        if let Err(refused) = user_code::body(|| WatchedTurn::spawn(home, &pid, move || turn.run())) {
+            unwind::discard(refused);
+        }
     }
 
     /// Starts a turn that ends the server.

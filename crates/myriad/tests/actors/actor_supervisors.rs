@@ -2,7 +2,7 @@
 
 use crate::common::each_owned;
 use crate::*;
-use myriad::actor::{Child, Restart, ShutdownLimit, StartError, Strategy, Supervisor, Tree};
+use myriad::actor::{Child, Context, Next, Restart, Server, ShutdownLimit, StartError, Strategy, Supervisor, Tree};
 use myriad::channel::{Receiver, Sender, unbounded};
 use std::sync::Mutex;
 
@@ -427,6 +427,64 @@ fn a_supervisor_stops_a_child_whose_runtime_has_ended() {
         tree.stop();
         assert!(matches!(end_of(&tree), Reason::Shutdown));
         _ = rt.shutdown(crate::common::PATIENCE);
+    });
+}
+
+/// The same of a server whose handler is blocked, and of a closure that is blocked on the way to its
+/// end, in the destructor of a message.
+#[test]
+fn a_child_that_is_left_in_a_handler_or_at_its_end_has_ended() {
+    struct Blocks(Sender<()>);
+    impl Blocks {
+        fn wait(&self) {
+            self.0.send(()).unwrap();
+            myriad::cancel::shield(|| myriad::sync::Event::new().wait());
+        }
+    }
+    impl Drop for Blocks {
+        fn drop(&mut self) {
+            self.wait();
+        }
+    }
+    struct Waits;
+    impl Server for Waits {
+        type Message = std::mem::ManuallyDrop<Blocks>;
+        const CALL_IN_PLACE: bool = false;
+        fn handle(&mut self, message: Self::Message, _: &mut Context<'_, Self>) -> Next<Self::Message> {
+            message.wait();
+            Next::Go
+        }
+    }
+    each_owned(|mode, rt| {
+        let other = mode.runtime(2);
+        let (handle, (begun, is_begun)) = (other.handle(), unbounded());
+        let serves = Child::new("server", move || {
+            handle.spawn(|| actor::serve(Waits)).join().map_err(|_| Reason::of("no runtime"))
+        });
+        let handle = other.handle();
+        let ends = Child::new("ends", move || {
+            let spawned = handle.spawn(|| actor::spawn(|mut mail: Mailbox<Option<Blocks>>| drop(mail.receive())));
+            spawned.join().map_err(|_| Reason::of("no runtime"))
+        });
+        let of = Supervisor::dynamic();
+        let tree = rt.run(|| {
+            of.child(serves.restart(Restart::Temporary)).child(ends.restart(Restart::Temporary)).start().unwrap()
+        });
+        let server: Address<std::mem::ManuallyDrop<Blocks>> = tree.get("server").unwrap();
+        let ends: Address<Option<Blocks>> = tree.get("ends").unwrap();
+        server.cast(std::mem::ManuallyDrop::new(Blocks(begun.clone())));
+        actor::suspend(&ends).unwrap();
+        ends.cast(None);
+        ends.cast(Some(Blocks(begun)));
+        actor::resume(&ends).unwrap();
+        (0..2).for_each(|_| is_begun.recv().unwrap());
+        assert!(!other.shutdown(Duration::ZERO).is_clean());
+        assert_eq!((end_of(&server), end_of(&ends)), (Reason::Cancelled, Reason::Normal));
+        while !tree.children().is_empty() {
+            std::thread::yield_now();
+        }
+        tree.stop();
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     });
 }
 
