@@ -18,6 +18,7 @@ use crate::reason::Reason;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::running::has_room;
 use myriad_core::engine::{unwind, user_code};
+use myriad_core::task::Builder;
 use myriad_core::{Handle, JoinHandle};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -113,10 +114,12 @@ impl Wake for WatchedTurn {
 
 impl WatchedTurn {
     /// Spawns a turn.
+    #[cold]
     pub(crate) fn spawn(pool: Handle, server: &Pid, turn: impl FnOnce() + Send + 'static) {
         let this = Arc::new(WatchedTurn { server: Arc::downgrade(&server.0), about: Mutex::default() });
         let over = TurnOver(this.clone());
-        let mut task = pool.spawn(move || {
+        // (By a builder: behind the tasks that the calling worker has, as a turn that goes on is.)
+        let mut task = Builder::new().on(pool).spawn(move || {
             let _over = over;
             turn();
         });

@@ -42,16 +42,19 @@ impl<S: Server> Turn<S> {
     /// Starts a turn. The caller has the inbox, and gives it up.
     #[inline]
     pub(super) fn begin(server: Arc<ServerCell<S>>, first: First<S::Message>) {
-        let home = server.home();
         if server.cell().life.is_outlived() {
             return Turn::begin_watched(server, first);
         }
+        let home = server.home();
         let turn = Turn { server: Some(server), first: Some(first) };
         start(|| drop(home.spawn(move || turn.run())));
     }
 
     /// The same, behind the tasks that the calling worker has.
     fn begin_behind(server: Arc<ServerCell<S>>, first: First<S::Message>) {
+        if server.cell().life.is_outlived() {
+            return Turn::begin_watched(server, first);
+        }
         let home = server.home();
         let turn = Turn { server: Some(server), first: Some(first) };
         start(|| spawn_behind(home, move || turn.run()));
@@ -62,9 +65,7 @@ impl<S: Server> Turn<S> {
     fn begin_watched(server: Arc<ServerCell<S>>, first: First<S::Message>) {
         let (home, pid) = (server.home(), this(&*server));
         let turn = Turn { server: Some(server), first: Some(first) };
-        if let Err(refused) = user_code::body(|| WatchedTurn::spawn(home, &pid, move || turn.run())) {
-            unwind::discard(refused);
-        }
+        start(|| WatchedTurn::spawn(home, &pid, move || turn.run()));
     }
 
     /// Starts a turn that ends the server.

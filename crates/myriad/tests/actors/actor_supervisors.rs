@@ -430,8 +430,8 @@ fn a_supervisor_stops_a_child_whose_runtime_has_ended() {
     });
 }
 
-/// The same of a server whose handler is blocked, and of a closure that is blocked on the way to its
-/// end, in the destructor of a message.
+/// The same of a server whose handler is blocked, and of a closure that is blocked on the way to
+/// its end, in the destructor of a message.
 #[test]
 fn a_child_that_is_left_in_a_handler_or_at_its_end_has_ended() {
     struct Blocks(Sender<()>);
