@@ -66,8 +66,11 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
     fn note_retry(&self, id: JobId) {
         self.runs.lock().remove(&id.as_u64());
     }
-    fn note_runtime_end(&self, _: JobId) {
-        self.cell.note_runtime_end();
+    fn note_runtime_end(&self, id: JobId) {
+        // (An element that was stopped before it began was cancelled, and so was its array.)
+        if !self.with_run(id, |run| run.is_stopped()) {
+            self.cell.note_runtime_end();
+        }
     }
     fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>) {
         self.runs.lock().remove(&id.as_u64());

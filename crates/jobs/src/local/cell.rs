@@ -97,6 +97,9 @@ impl Run {
     pub(crate) fn is_run_by(&self, task: UnderWay) -> bool {
         self.task == Some(task)
     }
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop
+    }
 }
 
 /// See the module's header. The lock is held for some instructions, and no user code runs under it.
@@ -155,7 +158,7 @@ impl<T> Cell<T> {
     /// The job ends because its runtime does, unless it was stopped before.
     pub(crate) fn note_runtime_end(&self) {
         let mut inside = self.0.lock();
-        if !inside.run.stop && matches!(inside.left, Left::Nothing) {
+        if !inside.run.is_stopped() && matches!(inside.left, Left::Nothing) {
             inside.left = Left::RuntimeEnded;
         }
     }

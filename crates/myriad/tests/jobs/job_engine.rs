@@ -690,6 +690,32 @@ fn who_waits_outside_when_the_runtime_ends_or_has_ended() {
     }
 }
 
+/// A job or an array that is cancelled while its runs are on their way was cancelled, and its
+/// runtime has not ended.
+#[test]
+fn a_cancelled_job_does_not_say_that_its_runtime_has_ended() {
+    in_both_modes(|rt| {
+        for round in 0..200 {
+            let q = rt.run(|| Local::new().cpus(4).start());
+            let jobs: Vec<_> = (0..4).map(|_| q.submit(Job::new(myriad::cancel::check)).unwrap()).collect();
+            let (all, inner) = (q.clone(), q.clone());
+            let array = q.submit(Job::array(4, move |at| {
+                if at == round % 4 {
+                    inner.cancel_all();
+                }
+            }));
+            all.cancel_all();
+            let array = array.unwrap();
+            let (id, ended) = (array.id(), array.join());
+            assert!(matches!(ended, Ok(()) | Err(JobError::Cancelled(_) | JobError::Failed(..))), "{id}: {ended:?}");
+            for job in jobs {
+                let ended = job.join();
+                assert!(matches!(ended, Ok(()) | Err(JobError::Cancelled(_))), "{ended:?}");
+            }
+        }
+    });
+}
+
 /// What ends while somebody waits outside has ended, and was not left: none of these is cancelled.
 #[test]
 fn who_waits_outside_for_jobs_that_end() {
