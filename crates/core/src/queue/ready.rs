@@ -126,7 +126,8 @@ impl ReadyQueue {
     /// The ring, for anybody, if it is shared or measured. `f` is short, and nothing foreign.
     #[inline(never)]
     pub(crate) fn locked<R>(&self, f: impl FnOnce(&Ready) -> R) -> R {
-        debug_assert!(self.has_lock.load(Relaxed));
+        // (Not `has_lock`: another thread may have seen that it is shared, and not yet that.)
+        debug_assert!(self.is_shared() || self.is_measured());
         if on("ready-unlocked") {
             // SAFETY: none; a fault that is planted.
             return self.ring.with_mut(|ring| f(unsafe { &*ring }));

@@ -87,6 +87,7 @@ fn a_timer_is_cancelled_or_has_come() {
         kill(&actor);
         myriad::time::sleep(Duration::from_millis(5));
         drop(of_dead);
-        assert!(got.recv().is_err());
+        // (On a busy machine it may have come before the kill.)
+        assert!(matches!(got.recv(), Err(_) | Ok(3)));
     });
 }
