@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Bench(BenchOptions),
     /// One run in this process, as one JSON line
     #[command(hide = true)]
-    BenchOne {
+    MeasureOne {
         /// The parameters, as JSON.
         params: String,
     },

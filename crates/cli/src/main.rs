@@ -47,7 +47,7 @@ fn main() -> ExitCode {
                 ExitCode::from(USAGE)
             }
         },
-        Command::BenchOne { params } => bench::child::be(&params),
+        Command::MeasureOne { params } => bench::child::be(&params),
         Command::Doctor { json } => {
             let peers = doctor::external::find();
             let report = if json { doctor::json(&peers) } else { doctor::report(&doctor::engine(), &peers) };

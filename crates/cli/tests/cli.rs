@@ -526,7 +526,7 @@ fn doctor_completions_and_help() {
     assert!(completions.status.success() && text(&completions.stdout).contains("skynet"));
     let help = myriad(&["--help"]);
     assert!(help.status.success() && text(&help.stdout).contains("Examples:"));
-    assert!(!text(&help.stdout).contains("bench-one"), "it is hidden");
+    assert!(!text(&help.stdout).contains("measure-one"), "it is hidden");
     let help = myriad(&["bench", "--help"]);
     assert!(help.status.success() && text(&help.stdout).contains("Hoare's prime sieve"), "{}", text(&help.stdout));
 }

@@ -1,6 +1,6 @@
 //! A run in a fresh process, under a watchdog.
 //!
-//! The parent starts its own executable with the hidden command `bench-one` and the parameters as
+//! The parent starts its own executable with the hidden command `measure-one` and the parameters as
 //! JSON; the child prints one line of JSON. A child that crashes, prints nonsense or takes too long
 //! gives a record that says so, and so does one that takes nearly all of the machine's memory. A
 //! child's standard input is a pipe that nobody writes to: where that ends, the parent is gone, and
@@ -43,7 +43,7 @@ pub(crate) fn run(params: &Params, timeout: Duration) -> Record {
     let json = serde_json::to_string(params).expect("parameters are strings and numbers");
     let child = std::env::current_exe().and_then(|exe| {
         let mut command = Command::new(exe);
-        command.args(["bench-one", &json]).env(LIFELINE, "1");
+        command.args(["measure-one", &json]).env(LIFELINE, "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
     });
     match child {

@@ -12,7 +12,7 @@ use crate::select::{Arm, Link};
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, MultiWait};
 use std::fmt;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::task::Waker;
 
 /// Receives, as an arm of a select: [`Receiver::recv_arm`].
@@ -196,7 +196,7 @@ impl<'a, T> SendArm<'a, T> {
     #[inline(always)]
     fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<(), SendError<T>>> {
         // SAFETY: the slot is full, and ours. What does not go is still in it.
-        if state.fast_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
+        if unsafe { state.fast_send_from(self.entry.slot()) } {
             self.full = false;
             return Some(Ok(()));
         }

@@ -14,7 +14,7 @@ use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
@@ -249,7 +249,7 @@ impl<T> Sending<T> {
             let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often there is room: without a look at the waker.
             // SAFETY: idle: the slot is full, and ours.
-            if state.fast_send(ManuallyDrop::new(unsafe { this.entry.take() })).is_ok() {
+            if unsafe { state.fast_send_from(this.entry.slot()) } {
                 this.full = false;
                 return Poll::Ready(Ok(()));
             }

@@ -97,9 +97,19 @@ impl<T> Ring<T> {
         if self.len == self.capacity {
             self.grow(Self::FIRST);
         }
+        // SAFETY: this function's contract; there is memory now.
+        unsafe { self.push_into_room(src) };
+    }
+
+    /// As [`push`](Self::push).
+    ///
+    /// # Safety
+    /// As there, and there is memory for one more.
+    #[inline(always)]
+    pub(crate) unsafe fn push_into_room(&mut self, src: *const T) {
         let len = self.len;
-        // SAFETY: `src` holds a message, which is moved once (this function's contract), into the
-        // slot behind the last message: there is room, so that slot is empty.
+        // SAFETY: `src` holds a message, which is moved once, into the slot behind the last
+        // message, which is empty, for there is memory (this function's contract).
         unsafe { move_fresh(src, self.slot(len)) };
         self.len += 1;
     }

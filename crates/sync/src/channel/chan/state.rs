@@ -137,6 +137,20 @@ impl<T> ChanState<T> {
         Err(value)
     }
 
+    /// The same for a message that stands in its slot, and is moved out of it if this is true.
+    ///
+    /// # Safety
+    /// `slot` holds a message, which is the caller's to move.
+    #[inline(always)]
+    pub(in crate::channel) unsafe fn fast_send_from(&mut self, slot: *const T) -> bool {
+        let sends = self.buffer.len() < self.fast_room && self.waiting_receivers.is_empty();
+        if sends {
+            // SAFETY: `fast_room` is at most the ring's memory; and this function's contract.
+            unsafe { self.buffer.push_into_room(slot) };
+        }
+        sends
+    }
+
     /// Is a message buffered, and does no sender wait for its room?
     #[inline(always)]
     pub(in crate::channel) fn can_fast_recv(&self) -> bool {
