@@ -130,16 +130,19 @@ impl<S: Server> ServerCell<S> {
             First::Idle(number) if number == state.timers => server.idle(&mut cx),
             First::Idle(_) | First::Look | First::End => Next::Go,
         };
+        if matches!(next, Next::Go) {
+            return Next::Go;
+        }
         // SAFETY: this function's contract; `state` is not used any more.
         unsafe { self.go_on(next) }
     }
 
-    /// What a handler has said comes before all else: goes on with that. Back: as from
-    /// [`step`](Self::step).
+    /// What a handler has said, which is not [`Next::Go`], comes before all else: goes on with
+    /// that. Back: as from [`step`](Self::step).
     ///
     /// # Safety
     /// As for [`step`](Self::step).
-    #[inline]
+    #[inline(never)]
     pub(super) unsafe fn go_on(&self, mut next: Next<S::Message>) -> Next<S::Message> {
         // SAFETY: the caller consumes (this function's contract).
         let state = unsafe { self.state() };
