@@ -81,7 +81,7 @@ pub fn try_for_each_index<I: Index, E: Send>(
 /// assert_eq!(bad, Err("three"));
 /// ```
 #[track_caller]
-pub fn try_for_each<T: Sync, E: Send>(xs: &[T], body: impl Fn(&T) -> Result<(), E> + Sync) -> Result<(), E> {
+pub fn try_for_each<'a, T: Sync, E: Send>(xs: &'a [T], body: impl Fn(&'a T) -> Result<(), E> + Sync) -> Result<(), E> {
     let result = try_for_each_index(0..xs.len(), |i| body(&xs[i]));
     after(body, result)
 }
@@ -140,7 +140,10 @@ pub fn try_map_index<I: Index, R: Send, E: Send>(
 /// # Ok::<(), std::num::ParseIntError>(())
 /// ```
 #[track_caller]
-pub fn try_map<T: Sync, R: Send, E: Send>(xs: &[T], f: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
+pub fn try_map<'a, T: Sync, R: Send, E: Send>(
+    xs: &'a [T],
+    f: impl Fn(&'a T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
     let result = try_map_index(0..xs.len(), |i| f(&xs[i]));
     after(f, result)
 }

@@ -48,7 +48,7 @@ pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sy
 /// assert_eq!(numbers, [1, 3]);
 /// ```
 #[track_caller]
-pub fn filter_map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> Option<R> + Sync) -> Vec<R> {
+pub fn filter_map<'a, T: Sync, R: Send>(xs: &'a [T], f: impl Fn(&'a T) -> Option<R> + Sync) -> Vec<R> {
     let results = filter_map_index(0..xs.len(), |i| f(&xs[i]));
     after(f, results)
 }

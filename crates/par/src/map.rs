@@ -21,12 +21,13 @@ use std::ops::Range;
 ///
 /// # Examples
 /// ```
-/// let lengths = myriad::par::map(&["a", "bb", ""], |word| word.len());
-/// assert_eq!(lengths, [1, 2, 0]);
+/// let lines = ["a b", "c"].map(String::from);
+/// let words = myriad::par::map(&lines, |line| line.split(' ').collect::<Vec<&str>>()); // they borrow
+/// assert_eq!(words, [vec!["a", "b"], vec!["c"]]);
 /// ```
 #[doc(alias = "par_iter")]
 #[track_caller]
-pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn map<'a, T: Sync, R: Send>(xs: &'a [T], f: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
     let results = map_index(0..xs.len(), |i| f(&xs[i]));
     after(f, results)
 }

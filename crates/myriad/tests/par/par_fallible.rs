@@ -162,3 +162,20 @@ fn errors_that_are_not_returned_are_dropped_quietly() {
         }
     });
 }
+
+/// Results, and errors, that are parts of the elements.
+#[test]
+fn results_borrow_from_the_elements() {
+    let lines: Vec<String> = (0..1000).map(|i| format!("{i} {}", i * i)).collect();
+    each(&[1, 2], |rt| {
+        rt.run(|| {
+            let firsts = par::map(&lines, |line| line.split(' ').next().unwrap());
+            let pairs = par::try_map(&lines, |line| line.split_once(' ').ok_or(line)).unwrap();
+            assert!(pairs.iter().zip(&firsts).all(|((first, _), other)| first == other));
+            let nines = par::filter_map(&lines, |line| line.strip_suffix('9'));
+            assert_eq!(nines.len(), lines.iter().filter(|line| line.ends_with('9')).count());
+            let error = par::try_for_each(&lines, |line| if line.starts_with("77") { Err(&**line) } else { Ok(()) });
+            assert_eq!(error, Err("77 5929"));
+        });
+    });
+}

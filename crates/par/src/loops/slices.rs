@@ -61,16 +61,14 @@ pub fn for_each_mut<T: Send>(xs: &mut [T], body: impl Fn(&mut T) + Sync) {
 /// shorter.
 ///
 /// # Blocking
-/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
-/// 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers.
 ///
 /// # Panics
 /// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
 /// 0.
 ///
 /// # Cancellation
-/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
-/// 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers.
 ///
 /// # Examples
 /// ```
@@ -92,16 +90,14 @@ pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T])
 /// As [`for_each_chunk`], for parts that `body` may change.
 ///
 /// # Blocking
-/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
-/// 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers.
 ///
 /// # Panics
 /// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
 /// 0.
 ///
 /// # Cancellation
-/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
-/// 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers.
 ///
 /// # Examples
 /// ```
