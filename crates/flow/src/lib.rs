@@ -1,5 +1,8 @@
 //! Flow: operations on channels, networks of processes, task graphs, dataflow, and pictures of
 //! these.
+//!
+//! Examples: [`pipeline`], [`process`], [`Graph`], [`region`](mod@region), [`spawn`],
+//! [`Trace`](view::Trace).
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 

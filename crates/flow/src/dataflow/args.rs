@@ -15,6 +15,18 @@ use std::sync::Arc;
 /// - `Vec<Handle<T>>`: the body gets a `Vec<T>`.
 /// - A number (with its type: `3_u32`), a `bool`, a `char`, a `String` or a `&'static str`: the
 ///   body gets it as it is. Others go as [`Value`](super::Value), or are captured by the closure.
+///
+/// # Examples
+/// ```
+/// use myriad::flow::{self, All, Handle};
+/// let (base, name) = (flow::spawn(|| 10, ()), flow::spawn(|| "sum".to_owned(), ()));
+/// let parts: Vec<Handle<i32>> = (1..=3).map(|n| flow::spawn(move || n, ())).collect();
+/// let text = |base: &i32, parts: All<i32>, sign: char, name: String| {
+///     format!("{name} {sign} {}", base + parts.iter().sum::<i32>())
+/// };
+/// assert_eq!(flow::spawn(text, (&base, &parts[..], '=', name)).join()?, "sum = 16");
+/// # Ok::<(), flow::NodeError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument of a node",
     label = "neither a handle, nor lent, nor a plain value",
@@ -35,6 +47,8 @@ pub trait Arg {
 }
 
 /// An argument that a body can be given more than once: all but a handle that is moved.
+///
+/// Example: [`Options`](super::Options).
 #[diagnostic::on_unimplemented(
     message = "a node with retries cannot take `{Self}`",
     note = "a value that is moved is gone after the first attempt: lend it (`&handle`)"
@@ -42,6 +56,8 @@ pub trait Arg {
 pub trait ArgAgain: Arg {}
 
 /// The arguments of a node: a tuple of up to eight of [`Arg`].
+///
+/// Examples: [`Arg`], [`spawn`](super::spawn).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` are no arguments of a node",
     note = "the arguments are a tuple of up to eight: `(&handle,)`, `(&one, two)`, `()`"
@@ -54,6 +70,8 @@ pub trait Args {
 }
 
 /// The body of a node with these arguments: a closure or a function that takes what [`Arg`] says.
+///
+/// Examples: [`Arg`], [`spawn`](super::spawn).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no body of a node with the arguments `{A}`",
     note = "the body takes as many parameters as there are arguments, each with its type: `|a: &Table, n: u32| ...`"
@@ -66,6 +84,8 @@ pub trait Body<A: Args> {
 }
 
 /// A body that may be called again, for retries.
+///
+/// Example: [`Options`](super::Options).
 pub trait BodyAgain<A: Args>: Body<A> {
     #[doc(hidden)]
     fn call_again(&self, kept: &mut A::Kept) -> Self::Output;

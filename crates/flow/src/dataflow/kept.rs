@@ -11,10 +11,30 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A plain value as an argument.
+///
+/// # Examples
+/// ```
+/// use myriad::flow::{self, Value};
+/// let times = flow::spawn(|| 2, ());
+/// let repeat = |words: Vec<&'static str>, times: &usize| words.repeat(*times);
+/// let words = flow::spawn(repeat, (Value(vec!["to", "be"]), &times));
+/// assert_eq!(words.join()?, ["to", "be", "to", "be"]);
+/// # Ok::<(), flow::NodeError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Value<V>(pub V);
 
 /// Values of several nodes, in the order of their handles.
+///
+/// # Examples
+/// ```
+/// use myriad::flow::{self, All};
+/// let parts: Vec<_> = (1..=3).map(|n: u64| flow::spawn(move || n * n, ())).collect();
+/// let mean = flow::spawn(|parts: All<u64>| parts.iter().sum::<u64>() / parts.len() as u64, (&parts[..],));
+/// let last = flow::spawn(|parts: All<u64>| parts[parts.len() - 1], (&parts[..],));
+/// assert_eq!((mean.join()?, last.join()?), (4, 9));
+/// # Ok::<(), flow::NodeError>(())
+/// ```
 pub struct All<'a, T: 'static>(&'a [Arc<dyn Origin<T>>]);
 
 #[doc(hidden)]

@@ -1,4 +1,6 @@
 //! Dataflow: nodes whose arguments are the values of other nodes.
+//!
+//! Examples: [`spawn`], [`Handle`], [`Options`], [`NodeError`].
 
 mod args;
 mod bound;

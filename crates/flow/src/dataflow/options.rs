@@ -44,6 +44,13 @@ pub struct Options<R = ()> {
 }
 
 /// Options of a node with this name, which errors say.
+///
+/// # Examples
+/// ```
+/// use myriad::flow;
+/// let half = flow::named("half").try_spawn(|n: u32| if n % 2 == 0 { Ok(n / 2) } else { Err("odd") }, (3_u32,));
+/// assert_eq!(half.join().unwrap_err().to_string(), "the node 'half' failed: odd");
+/// ```
 pub fn named(name: &str) -> Options {
     Options::new().name(name)
 }
@@ -63,13 +70,24 @@ impl Default for Options {
 }
 
 impl<R> Options<R> {
-    /// What the node is called in errors. Without one that is the place where it is spawned.
+    /// What the node is called in errors, as by [`named`]. Without a name that is the place where
+    /// the node is spawned.
     pub fn name(mut self, name: &str) -> Self {
         self.said.name = Some(name.to_owned());
         self
     }
 
     /// The node runs in this pool, or on this runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow;
+    /// let rt = myriad::Builder::new().workers(1).pool("files", 1).build()?;
+    /// let files = rt.handle().pool("files").unwrap();
+    /// let text = flow::named("read").pool(files).spawn(|| "a text", ());
+    /// assert_eq!(text.join()?, "a text");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pool(mut self, pool: Pool) -> Self {
         self.pool = Some(pool);
         self
@@ -77,6 +95,18 @@ impl<R> Options<R> {
 
     /// The node may be left out: it does not run if nobody can reach its value when it would begin,
     /// that is, if its handle was dropped and no other node needs it.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::oneshot, flow};
+    /// let (begin, begun) = oneshot();
+    /// let (tx, rx) = oneshot();
+    /// let input = flow::spawn(move || begun.recv().unwrap(), ());
+    /// drop(flow::named("unread").lazy().spawn(move |n: &u32| tx.send(*n), (&input,)));
+    /// begin.send(3).unwrap();
+    /// // The body is dropped, and its sender with it.
+    /// assert!(rx.recv().is_err());
+    /// ```
     pub fn lazy(mut self) -> Self {
         self.said.is_lazy = true;
         self
@@ -91,12 +121,37 @@ impl<R> Options<R> {
 
     /// The node may take this long from its spawn, with all that it waits for; then it fails with
     /// [`Cause::TimedOut`], whether it has begun or not.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{flow::{self, dataflow::Cause}, time};
+    /// use std::time::Duration;
+    /// let slow = flow::spawn(|| time::sleep(Duration::from_secs(3600)), ());
+    /// let limit = Duration::from_millis(1);
+    /// let after = flow::named("after").time_limit_in_all(limit).spawn(|_: &()| (), (&slow,));
+    /// assert!(matches!(after.join().unwrap_err().cause(), Cause::TimedOut(_)));
+    /// slow.cancel();
+    /// ```
     pub fn time_limit_in_all(mut self, limit: Duration) -> Self {
         self.limits.in_all = Some(limit);
         self
     }
 
     /// The node runs after the last that was spawned in this sequence: see [`Sequence`].
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::unbounded, flow::{self, Sequence}};
+    /// let (tx, rx) = unbounded();
+    /// let sequence = Sequence::new();
+    /// let nodes = ["first", "second"].map(|name| {
+    ///     let tx = tx.clone();
+    ///     flow::named(name).in_sequence(&sequence).spawn(move || tx.send(name).unwrap(), ())
+    /// });
+    /// flow::all(nodes.into()).join()?;
+    /// assert!(rx.try_iter().eq(["first", "second"]));
+    /// # Ok::<(), flow::NodeError>(())
+    /// ```
     pub fn in_sequence(mut self, sequence: &Sequence) -> Self {
         let (turn, before) = sequence.next();
         self.turns.push(turn);
@@ -105,6 +160,17 @@ impl<R> Options<R> {
     }
 
     /// The node runs when this bulk is submitted: see [`Bulk`].
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::{self, Bulk};
+    /// let bulk = Bulk::new();
+    /// let square = flow::named("square").in_bulk(&bulk).spawn(|n: u32| n * n, (3_u32,));
+    /// assert!(!square.is_done());
+    /// bulk.submit();
+    /// assert_eq!(square.join()?, 9);
+    /// # Ok::<(), flow::NodeError>(())
+    /// ```
     pub fn in_bulk(mut self, bulk: &Bulk) -> Self {
         self.after.push(bulk.gate());
         self

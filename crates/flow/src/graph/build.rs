@@ -10,6 +10,16 @@ use myriad_sync::lock::Semaphore;
 use std::fmt;
 
 /// Why a graph cannot be built.
+///
+/// # Examples
+/// ```
+/// use myriad::flow::{Graph, graph::BuildError};
+/// let mut graph = Graph::builder();
+/// let read = graph.node("read", || ()).id();
+/// graph.node("parse", || ()).after([read]).before([read]);
+/// let error = graph.build().unwrap_err();
+/// assert_eq!(error, BuildError::Cycle(vec!["parse".into(), "read".into()]));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -199,6 +199,22 @@ impl fmt::Debug for GraphBuilder<'_> {
 }
 
 /// A node that has just been added: says what it comes after, and how it runs.
+///
+/// # Examples
+/// ```
+/// use myriad::{flow::Graph, sync::Semaphore};
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+/// use std::time::Duration;
+/// let (disk, calls) = (Semaphore::new(2), AtomicU32::new(0));
+/// let fetch = || if calls.fetch_add(1, Relaxed) < 2 { Err("no answer") } else { Ok(()) };
+/// let mut graph = Graph::builder();
+/// let plot = graph.node("plot", || ()).id();
+/// let fetch = graph.node("fetch", fetch).retries(2).time_limit(Duration::from_secs(10)).id();
+/// graph.node("save", || ()).after([fetch]).before([plot]).permits(&disk, 1);
+/// graph.build()?.run()?;
+/// assert_eq!(calls.into_inner(), 3);
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// ```
 #[derive(Debug)]
 pub struct NodeDraft<'a, 'env> {
     builder: &'a mut GraphBuilder<'env>,
@@ -285,6 +301,21 @@ impl<'env> NodeDraft<'_, 'env> {
     /// Cancels the node when the token is cancelled: a body that runs unwinds at its next wait, one
     /// that does not is not begun any more. What comes after the node is skipped; the rest of the
     /// graph runs on. The token of several nodes cancels that part of the graph.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{cancel::Token, flow::Graph};
+    /// let preview = Token::new();
+    /// let mut graph = Graph::builder();
+    /// let draw = graph.node("draw", || ()).token(&preview).id();
+    /// graph.node("show", || ()).after([draw]);
+    /// graph.node("save", || ());
+    /// let graph = graph.build()?;
+    /// preview.cancel();
+    /// let error = graph.run().unwrap_err();
+    /// assert_eq!(error.to_string(), "the node 'draw' was cancelled; 1 node after it did not run");
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// ```
     pub fn token(mut self, token: &Token) -> Self {
         self.limits().token = Some(token.clone());
         self

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a node has no result.
+///
+/// Examples: [`RunError::into_failures`], [`Panic`].
 #[non_exhaustive]
 pub enum Cause {
     /// Its body has returned this.
@@ -52,6 +54,8 @@ impl fmt::Debug for Cause {
 }
 
 /// A node that has failed.
+///
+/// Example: [`RunError::into_failures`].
 #[derive(Debug)]
 pub struct Failure {
     /// Which.
@@ -107,6 +111,21 @@ impl RunError {
     }
 
     /// The nodes that have failed, for good.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::{Graph, graph::Cause};
+    /// let mut graph = Graph::builder();
+    /// graph.node("read", || Err("no such file"));
+    /// let error = graph.build()?.run().unwrap_err();
+    /// for failure in error.into_failures() {
+    ///     match failure.cause {
+    ///         Cause::Error(error) => assert_eq!(format!("{}: {error}", failure.name), "read: no such file"),
+    ///         other => panic!("{other}"),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// ```
     pub fn into_failures(mut self) -> Vec<Failure> {
         std::mem::take(&mut self.failures)
     }
@@ -155,6 +174,8 @@ impl std::error::Error for RunError {
 }
 
 /// A node that was not run, because it comes after one that has failed.
+///
+/// Example: [`RunError`].
 #[derive(Clone, Copy)]
 pub struct Skipped<'a> {
     error: &'a RunError,

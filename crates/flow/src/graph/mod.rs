@@ -1,4 +1,6 @@
 //! Static graphs: nodes in an order that is given beforehand, built once and run many times.
+//!
+//! Examples: [`Graph`], [`GraphBuilder`], [`NodeDraft`], [`RunError`].
 
 mod build;
 mod builder;
@@ -83,6 +85,8 @@ struct Extra<'env> {
 }
 
 /// A node of one graph, for the order of others.
+///
+/// Example: [`GraphBuilder`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId {
     graph: u32,
@@ -140,6 +144,18 @@ impl<'env> Graph<'env> {
     ///
     /// # Errors
     /// As [`run`](Self::run).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::Graph;
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// let error = AtomicU32::new(1000);
+    /// let mut graph = Graph::builder();
+    /// graph.node("refine", || error.store(error.load(Relaxed) / 2, Relaxed));
+    /// graph.build()?.run_until(|| error.load(Relaxed) < 10)?;
+    /// assert_eq!(error.into_inner(), 7);
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// ```
     pub fn run_until(&self, mut done: impl FnMut() -> bool) -> Result<(), RunError> {
         while !done() {
             self.run()?;

@@ -27,6 +27,8 @@ pub(super) struct Node<'env> {
 }
 
 /// What the body of a node returns: nothing, or a `Result`.
+///
+/// Example: [`RunError`](super::RunError).
 #[diagnostic::on_unimplemented(
     message = "the body of a node returns `()` or a `Result<(), E>`, not `{Self}`",
     note = "`E` is an error that is `Send + Sync`, or a `Box<dyn Error + Send + Sync>`"

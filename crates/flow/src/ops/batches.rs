@@ -28,6 +28,21 @@ impl<T> Batches<T> {
     ///
     /// # Cancellation
     /// A future that is dropped leaves the items in the iterator.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::unbounded, flow::ops::Timed};
+    /// use std::time::Duration;
+    /// let (tx, rx) = unbounded();
+    /// [1, 2, 3].into_iter().for_each(|item| tx.send(item).unwrap());
+    /// drop(tx);
+    /// myriad::block_on(async {
+    ///     let mut batches = rx.batches(2, Duration::from_secs(1));
+    ///     assert_eq!(batches.next_async().await, Some(vec![1, 2]));
+    ///     assert_eq!(batches.next_async().await, Some(vec![3]));
+    ///     assert_eq!(batches.next_async().await, None);
+    /// });
+    /// ```
     pub async fn next_async(&mut self) -> Option<Vec<T>> {
         loop {
             let item = match self.begun.is_empty() {

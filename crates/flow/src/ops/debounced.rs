@@ -23,6 +23,20 @@ impl<T> Debounced<T> {
     ///
     /// # Cancellation
     /// A future that is dropped leaves the last item in the iterator.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::unbounded, flow::ops::Timed};
+    /// use std::time::Duration;
+    /// let (tx, rx) = unbounded();
+    /// ["m", "my", "myr"].into_iter().for_each(|item| tx.send(item).unwrap());
+    /// drop(tx);
+    /// myriad::block_on(async {
+    ///     let mut words = rx.debounced(Duration::from_millis(300));
+    ///     assert_eq!(words.next_async().await, Some("myr"));
+    ///     assert_eq!(words.next_async().await, None);
+    /// });
+    /// ```
     pub async fn next_async(&mut self) -> Option<T> {
         loop {
             let item = match &self.last {

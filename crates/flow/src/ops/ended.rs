@@ -12,6 +12,20 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// An operation that runs. `L` is what it may have in hand.
+///
+/// # Examples
+/// ```
+/// use myriad::{channel::bounded, flow::{self, ops::Why}};
+/// let (tx, rx) = bounded(1);
+/// let numbers = flow::pipe(0_u64.., tx);
+/// assert_eq!(rx.recv(), Ok(0));
+/// numbers.cancel();
+/// let ended = numbers.join();
+/// assert!(matches!(ended.why, Why::Cancelled));
+/// // Nothing is lost.
+/// let rest: Vec<_> = rx.iter().chain(ended.left).collect();
+/// assert_eq!(rest, Vec::from_iter(1..ended.taken));
+/// ```
 #[must_use = "an operation that fails says so in its handle; `detach` leaves it alone"]
 pub struct Operation<L> {
     task: JoinHandle<Ended<L>>,
@@ -19,6 +33,8 @@ pub struct Operation<L> {
 }
 
 /// How an operation has ended.
+///
+/// Example: [`Operation`].
 #[derive(Debug)]
 pub struct Ended<L> {
     /// Why.
@@ -33,6 +49,8 @@ pub struct Ended<L> {
 }
 
 /// Why an operation has ended.
+///
+/// Example: [`Operation`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Why {
@@ -115,6 +133,14 @@ impl<L: Send + 'static> Operation<L> {
     }
 
     /// Leaves it running without a handle.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::bounded, flow};
+    /// let (tx, rx) = bounded(1);
+    /// flow::pipe(0..3, tx).detach();
+    /// assert!(rx.into_iter().eq(0..3));
+    /// ```
     pub fn detach(self) {}
 }
 

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Input(u64);
 
 /// What becomes of the items of an [`Input`].
+///
+/// Example: [`Mix::set`](super::Mix::set).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// They are given.
@@ -29,6 +31,8 @@ pub enum Mode {
 }
 
 /// What becomes of other inputs while some are soloed. Those in [`Mode::Pause`] stay paused.
+///
+/// Example: [`Mix::set`](super::Mix::set).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SoloMode {
     /// Their items are taken, and dropped.

@@ -121,6 +121,21 @@ impl<T: Send + 'static> Mix<T> {
     ///
     /// # Blocking
     /// Never blocks.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::unbounded, flow};
+    /// let ((tx, out), (news_tx, news)) = (unbounded(), unbounded());
+    /// let mix = flow::mix(tx);
+    /// let news = mix.add(news);
+    /// news_tx.send("heard").unwrap();
+    /// assert_eq!(out.recv(), Ok("heard"));
+    /// mix.remove(news);
+    /// // An error, where the receiver has gone by now.
+    /// _ = news_tx.send("not heard");
+    /// assert_eq!(mix.join().given, 1);
+    /// assert!(out.recv().is_err());
+    /// ```
     pub fn remove(&self, input: Input) {
         self.change(Change::Remove(input));
     }
@@ -183,6 +198,22 @@ impl<T: Send + 'static> Mix<T> {
 
     /// Gives up the handle: there will be no more inputs and changes, and the operation ends with
     /// its inputs. Returns it as one that can still be joined, awaited and cancelled.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::unbounded, flow};
+    /// use std::time::Duration;
+    /// let ((tx, out), (news_tx, news)) = (unbounded(), unbounded());
+    /// let mix = flow::mix(tx);
+    /// mix.add(news);
+    /// let mix = mix.into_operation();
+    /// news_tx.send("1:0").unwrap();
+    /// assert_eq!(out.recv(), Ok("1:0"));
+    /// // It runs, as its input is open.
+    /// let mix = mix.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// drop(news_tx);
+    /// assert!(mix.join().is_complete());
+    /// ```
     pub fn into_operation(self) -> Operation<T> {
         self.operation
     }
@@ -192,7 +223,7 @@ impl<T: Send + 'static> Mix<T> {
         self.operation.cancel();
     }
 
-    /// Leaves it running without a handle: it ends with its inputs.
+    /// As [`Operation::detach`]: the operation ends with its inputs.
     pub fn detach(self) {}
 
     fn change(&self, change: Change<T>) {

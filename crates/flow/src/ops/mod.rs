@@ -29,6 +29,16 @@
 //! both ends, so that the stages in front of it and behind it end, too.
 //! [`join`](Operation::join) says why it has ended, how much went through, and gives back what was
 //! taken and not given. A handle that is dropped leaves its operation running.
+//!
+//! # Examples
+//! ```
+//! use myriad::{channel::bounded, flow};
+//! let ((tx, lines), (counts_tx, counts)) = (bounded(10), bounded(10));
+//! let source = flow::pipe(["a rose", "is a rose"], tx);
+//! let count = flow::pipeline(4, lines, counts_tx, |line: &str| line.split(' ').count());
+//! assert_eq!(counts.into_iter().sum::<usize>(), 5);
+//! assert!(source.join().is_complete() && count.join().is_complete());
+//! ```
 
 mod batches;
 mod debounced;

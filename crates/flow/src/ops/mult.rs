@@ -91,7 +91,7 @@ impl<T: Clone + Send + 'static> Mult<T> {
         self.operation.cancel();
     }
 
-    /// Leaves it running without a handle: there will be no more taps.
+    /// As [`Operation::detach`]: there will be no more taps.
     pub fn detach(self) {}
 }
 

@@ -88,7 +88,8 @@ where
 /// use myriad::flow::ops::Pipeline;
 /// let (tx, rx) = bounded(10);
 /// let (out_tx, out) = bounded(10);
-/// let settings = Pipeline::new(4).unordered().on_panic(|panic| Some(Err(panic.message().to_owned())));
+/// let settings = Pipeline::new(4).unordered().window(16);
+/// let settings = settings.on_panic(|panic| Some(Err(panic.message().to_owned())));
 /// let work = settings.start(rx, out_tx, |n: u32| Ok(100_u32.checked_div(n).expect("no zero")));
 /// let source = myriad::flow::pipe(0..10, tx);
 /// let (good, bad): (Vec<_>, Vec<_>) = out.into_iter().partition(Result::is_ok);

@@ -118,7 +118,7 @@ impl<T: Clone + Send + 'static, K: Hash + Eq + Send + 'static> Publisher<T, K> {
         self.operation.cancel();
     }
 
-    /// Leaves it running without a handle: there will be no more subscribers.
+    /// As [`Operation::detach`]: there will be no more subscribers.
     pub fn detach(self) {}
 }
 

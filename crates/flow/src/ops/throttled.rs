@@ -23,6 +23,21 @@ impl<T> Throttled<T> {
     ///
     /// # Cancellation
     /// A future that is dropped has taken no item.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{channel::unbounded, flow::ops::Timed};
+    /// use std::time::Duration;
+    /// let (tx, rx) = unbounded();
+    /// [1, 2].into_iter().for_each(|item| tx.send(item).unwrap());
+    /// drop(tx);
+    /// myriad::block_on(async {
+    ///     let mut items = rx.throttled(Duration::from_millis(2));
+    ///     assert_eq!(items.next_async().await, Some(1));
+    ///     assert_eq!(items.next_async().await, Some(2));
+    ///     assert_eq!(items.next_async().await, None);
+    /// });
+    /// ```
     pub async fn next_async(&mut self) -> Option<T> {
         time::sleep_until_async(self.next).await;
         let item = self.from.recv_async().await.ok()?;

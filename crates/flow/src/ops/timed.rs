@@ -8,6 +8,9 @@ use std::time::Duration;
 
 /// Iterators over a receiver that look at the clock. None of them has a task or a buffer of its
 /// own: they wait in their `next`, or in `next_async`.
+///
+/// Examples: [`batches`](Self::batches), [`debounced`](Self::debounced),
+/// [`throttled`](Self::throttled).
 pub trait Timed<T>: Sized {
     /// Batches of up to `most` items. A batch ends when it is full, when `within` has passed since
     /// its first item, or when the channel is closed. There is no empty one.

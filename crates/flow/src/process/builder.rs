@@ -216,6 +216,21 @@ impl NetworkBuilder {
     }
 
     /// The channel in front of an input; without a word, one for ten messages.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::process::{Buffer, Network};
+    /// let (tx, rx) = myriad::channel::unbounded();
+    /// let mut net = Network::builder();
+    /// let shown = net.sink("shown", move |n: i32| tx.send(n).unwrap());
+    /// net.buffer(shown, Buffer::DropOldest(2));
+    /// let run = net.build()?.start_paused();
+    /// run.inject(shown, 0..5).unwrap();
+    /// run.resume();
+    /// run.join();
+    /// assert!(rx.try_iter().eq([3, 4]));
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn buffer<T>(&mut self, input: In<T>, buffer: Buffer) -> &mut Self {
         if input.id.network == self.id {
             self.processes[input.id.process].buffers[input.id.at] = buffer;

@@ -153,12 +153,49 @@ impl<S: Send + 'static> Process<S> {
     }
 
     /// What becomes of the process when a step or a transition panics: [`OnPanic::End`] at first.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::process::{During, Network, OnPanic, Outcome};
+    /// let mut net = Network::builder();
+    /// let each = net.process("sum", || 0_u8, |p| {
+    ///     p.on_panic(OnPanic::Keep);
+    ///     p.show(|sum| sum.to_string());
+    ///     p.input("each", |sum: &mut u8, n: u8, _| *sum = sum.checked_add(n).expect("a small sum"))
+    /// });
+    /// let run = net.build()?.start();
+    /// run.inject(each, [1, 255, 2]).unwrap();
+    /// let error = run.errors().recv().unwrap();
+    /// assert_eq!(error.during, During::Step { input: "each".into(), number: 2 });
+    /// assert_eq!((error.outcome, error.state), (Outcome::Kept, Some("1".to_owned())));
+    /// assert_eq!(run.join().process("sum").unwrap().steps, 3);
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn on_panic(&mut self, on_panic: OnPanic) {
         self.spec.on_panic = on_panic;
     }
 
     /// When a step or a transition panics the process goes on, with the state that it had before,
     /// as in core.async. The state is cloned before each of these, so it should be small.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::process::{Network, Outcome};
+    /// let mut net = Network::builder();
+    /// let each = net.process("names", Vec::new, |p| {
+    ///     p.restore_on_panic();
+    ///     p.show(|names| format!("{names:?}"));
+    ///     p.input("each", |names, name: &str, _| {
+    ///         names.push(name);
+    ///         assert!(!name.is_empty(), "a name is empty");
+    ///     })
+    /// });
+    /// let run = net.build()?.start();
+    /// run.inject(each, ["Ann", ""]).unwrap();
+    /// let error = run.errors().recv().unwrap();
+    /// assert_eq!((error.outcome, error.state.as_deref()), (Outcome::Restored, Some(r#"["Ann"]"#)));
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn restore_on_panic(&mut self)
     where
         S: Clone,
@@ -167,6 +204,22 @@ impl<S: Send + 'static> Process<S> {
     }
 
     /// What kind of work the steps are.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::process::{Network, Workload};
+    /// use std::path::Path;
+    /// let mut net = Network::builder();
+    /// let look = net.process("look", || (), |p| {
+    ///     p.workload(Workload::Io);
+    ///     p.input("path", |_, path: &str, out| out.report(format!("a folder: {}", Path::new(path).is_dir())))
+    /// });
+    /// let run = net.build()?.start();
+    /// run.inject(look, ["."]).unwrap();
+    /// assert_eq!(run.reports().recv().unwrap().text, "a folder: true");
+    /// assert!(run.join().is_complete());
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn workload(&mut self, workload: Workload) {
         self.spec.workload = workload;
     }

@@ -12,6 +12,8 @@ pub struct Finished {
 }
 
 /// How a process has ended.
+///
+/// Example: [`Running::cancel`](super::Running::cancel).
 #[derive(Debug, Clone)]
 pub struct ProcessEnd {
     /// Its name.
@@ -32,6 +34,8 @@ pub struct ProcessEnd {
 }
 
 /// Why a process has ended.
+///
+/// Example: [`Running::cancel`](super::Running::cancel).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndReason {
@@ -92,6 +96,8 @@ pub struct StepError {
 }
 
 /// Which function of a process has panicked.
+///
+/// Example: [`Process::on_panic`](super::Process::on_panic).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum During {
@@ -117,6 +123,8 @@ pub enum During {
 }
 
 /// What becomes of a process when a function of it has panicked.
+///
+/// Example: [`Process::on_panic`](super::Process::on_panic).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It goes on, with the state that it had before.

@@ -3,6 +3,8 @@
 use std::fmt;
 
 /// A network that cannot be built. Each says which ends.
+///
+/// Example: [`NetworkBuilder::build`](super::NetworkBuilder::build).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetworkError {

@@ -35,6 +35,18 @@ impl<T> Port<T> for Out<T> {
 }
 
 /// Messages could not be injected.
+///
+/// # Examples
+/// ```
+/// use myriad::flow::process::{InjectError, Network};
+/// let mut net = Network::builder();
+/// // Connected with nothing.
+/// let numbers = net.source("numbers", || 0..5);
+/// let run = net.build()?.start();
+/// let error = run.inject(numbers, [5]).unwrap_err();
+/// assert_eq!(error, InjectError::NotRead { port: "numbers.out".into(), given: 0 });
+/// # Ok::<(), myriad::flow::process::NetworkError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InjectError {

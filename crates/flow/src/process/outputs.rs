@@ -8,6 +8,8 @@ use std::any::Any;
 use std::fmt;
 
 /// What a step gives. It is sent when the step has ended; a step that panics gives nothing.
+///
+/// Examples: [`give`](Self::give), [`report`](Self::report), [`recorder`](Self::recorder).
 pub struct Outputs {
     /// As that of an output of this process.
     process: PortId,

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 /// What a process does.
+///
+/// Example: [`Running::process`](super::Running::process).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity<P = Arc<str>> {
@@ -47,6 +49,8 @@ pub struct Pong {
 }
 
 /// An input, and its channel.
+///
+/// Example: [`Network::start_paused`](super::Network::start_paused).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputState {
     /// Its name.
@@ -60,6 +64,8 @@ pub struct InputState {
 }
 
 /// An output.
+///
+/// Example: [`Running::ping`](super::Running::ping).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputState {
     /// Its name.

@@ -4,12 +4,16 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// An input of a process: a name for it, which is copied.
+///
+/// Example: [`Outputs::recorder`](super::Outputs::recorder).
 pub struct In<T> {
     pub(super) id: PortId,
     messages: PhantomData<fn(T)>,
 }
 
 /// An output of a process: a name for it, which is copied.
+///
+/// Example: [`Outputs::recorder`](super::Outputs::recorder).
 pub struct Out<T> {
     pub(super) id: PortId,
     messages: PhantomData<fn() -> T>,

@@ -24,8 +24,7 @@ use std::time::Duration;
 /// [`join`](Self::join). A process also ends when nobody reads any of its outputs any more, which
 /// is seen when it gives. A handle that is dropped stops its network, without waiting for that.
 ///
-/// # Examples
-/// See [the module](super).
+/// Examples: [the module](super), [`ping`](Self::ping), [`process`](Self::process).
 #[must_use = "a handle that is dropped stops its network"]
 pub struct Running {
     pub(super) network: Network,
@@ -82,6 +81,21 @@ impl Running {
     ///
     /// # Blocking
     /// Never blocks.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::{flow::process::{EndReason, Network}, time};
+    /// use std::time::Duration;
+    /// let mut net = Network::builder();
+    /// let slow = net.sink("slow", |_: u32| time::sleep(Duration::from_secs(3600)));
+    /// let run = net.build()?.start();
+    /// run.inject(slow, [1, 2]).unwrap();
+    /// run.cancel();
+    /// let ended = run.join();
+    /// assert!(!ended.is_complete());
+    /// assert_eq!(ended.process("slow").unwrap().why, EndReason::Cancelled);
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn cancel(&self) {
         self.controls.iter().for_each(|control| control.token.cancel());
     }
@@ -105,6 +119,19 @@ impl Running {
     }
 
     /// Leaves it running without a handle: it ends with its sources.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::process::Network;
+    /// let (tx, rx) = myriad::channel::unbounded();
+    /// let mut net = Network::builder();
+    /// let numbers = net.source("numbers", || 0..3);
+    /// let all = net.sink("all", move |n| tx.send(n).unwrap());
+    /// net.connect(numbers, all);
+    /// net.build()?.start().detach();
+    /// assert!(rx.iter().take(3).eq(0..3));
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn detach(mut self) {
         self.is_held = false;
     }
@@ -168,6 +195,24 @@ impl Running {
     ///
     /// # Blocking
     /// Until all have answered, for at most as long as the limit.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::process::{Activity, Network};
+    /// use std::time::Duration;
+    /// let mut net = Network::builder();
+    /// let numbers = net.source("numbers", || 0..5);
+    /// let all = net.sink("all", |_| ());
+    /// net.connect(numbers, all);
+    /// let run = net.build()?.start_paused();
+    /// for pong in run.ping(Duration::from_secs(10)) {
+    ///     assert_eq!((pong.activity, pong.steps), (Activity::Paused, 0));
+    ///     assert!(pong.outputs.iter().all(|output| (output.given, output.readers) == (0, 1)));
+    /// }
+    /// run.resume();
+    /// assert!(run.join().is_complete());
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn ping(&self, within: Duration) -> Vec<Pong> {
         let asked: Vec<_> = (0..self.controls.len()).map(|at| self.ask(at)).collect();
         let deadline = time::now() + within;
@@ -284,6 +329,25 @@ impl Running {
     ///
     /// # Blocking
     /// Never blocks.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::flow::process::{Network, Transition};
+    /// let mut net = Network::builder();
+    /// let each = net.process("sum", || 0, |p| {
+    ///     p.on_transition(|sum, transition, out| {
+    ///         if transition == Transition::InputsEnded {
+    ///             out.report(format!("{sum} in all"));
+    ///         }
+    ///     });
+    ///     p.input("each", |sum, n: i32, _| *sum += n)
+    /// });
+    /// let run = net.build()?.start();
+    /// run.inject(each, [1, 2]).unwrap();
+    /// run.close(each);
+    /// assert_eq!(run.reports().recv().unwrap().text, "3 in all");
+    /// # Ok::<(), myriad::flow::process::NetworkError>(())
+    /// ```
     pub fn close<T>(&self, input: In<T>) {
         if input.id.network == self.network.id {
             self.inputs[input.id.process][input.id.at].close();

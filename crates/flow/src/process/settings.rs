@@ -3,6 +3,8 @@
 use myriad_sync::channel::{Receiver, Sender, bounded, bounded_drop_newest, bounded_drop_oldest};
 
 /// The channel in front of an input.
+///
+/// Example: [`NetworkBuilder::buffer`](super::NetworkBuilder::buffer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffer {
     /// Has room for so many messages (at least one); who gives to a full one waits.
@@ -31,6 +33,8 @@ impl Buffer {
 }
 
 /// What kind of work the steps of a process are.
+///
+/// Example: [`Process::workload`](super::Process::workload).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Workload {
     /// Short, or waiting for what Myriad has: they run in the task of the process.
@@ -45,6 +49,8 @@ pub enum Workload {
 }
 
 /// What happens to a process, beside messages.
+///
+/// Example: [`Process::on_transition`](super::Process::on_transition).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transition {
     /// It begins, with a new state; perhaps paused.
@@ -60,6 +66,8 @@ pub enum Transition {
 }
 
 /// What becomes of a process whose step or transition has panicked.
+///
+/// Example: [`Process::on_panic`](super::Process::on_panic).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnPanic {
     /// It ends, and what gives to it, or reads from it, sees that.

@@ -67,8 +67,9 @@ impl<T: ?Sized> fmt::Debug for Data<T> {
 /// flow::region(|r| {
 ///     let v = r.slice(&mut v);
 ///     let double = |part: &mut [i32]| part.iter_mut().for_each(|x| *x *= 2);
-///     r.task(double, (v.write(..3),));
-///     r.task(double, (v.write(3..),)); // runs beside the first one
+///     let middle = v.len() / 2;
+///     r.task(double, (v.write(..middle),));
+///     r.task(double, (v.write(middle..),)); // runs beside the first one
 ///     let copy = |from: &[i32], to: &mut [i32]| to.copy_from_slice(from);
 ///     r.task(copy, (v.read(2..4), v.write(4..))); // runs after both
 /// })?;
@@ -87,7 +88,7 @@ impl<T> Slice<T> {
         self.pointer.len()
     }
 
-    /// Has it no elements?
+    /// Is its [length](Self::len) 0?
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }

@@ -46,10 +46,14 @@ pub unsafe trait Held: for<'a> Lent<'a> + Send + Sync {
 }
 
 /// A datum that is read: the body gets a `&T`.
+///
+/// Examples: [`region`](super), [`Slice`](super::Slice).
 #[derive(Debug)]
 pub struct Shared<T: ?Sized>(pub(super) *mut T);
 
 /// A datum that is written: the body gets a `&mut T`.
+///
+/// Examples: [`region`](super), [`Slice`](super::Slice).
 #[derive(Debug)]
 pub struct Exclusive<T: ?Sized>(pub(super) *mut T);
 

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Writes the tasks of a program down, in their order: the argument of the closure of
 /// [`region`](crate::region()).
+///
+/// Examples: [the module](super), [`task`](Self::task).
 pub struct Region<'env> {
     pub(super) number: u64,
     pub(super) graph: GraphBuilder<'env>,
@@ -51,7 +53,9 @@ impl<'env> Region<'env> {
         Data { region: self.number, history: self.histories.add(1, 1), pointer: datum }
     }
 
-    /// A slice that tasks use by ranges. For an example see [`Slice`].
+    /// A slice that tasks use by ranges.
+    ///
+    /// Example: [`Slice`].
     pub fn slice<T>(&mut self, slice: &'env mut [T]) -> Slice<T> {
         Slice { region: self.number, history: self.histories.add(1, slice.len()), pointer: slice }
     }
@@ -155,6 +159,8 @@ impl fmt::Debug for Region<'_> {
 }
 
 /// A task that has just been added.
+///
+/// Example: [`Region::task`].
 #[derive(Debug)]
 pub struct TaskDraft<'a, 'env> {
     region: &'a mut Region<'env>,

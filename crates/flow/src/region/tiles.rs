@@ -84,6 +84,8 @@ impl<T> Tiles<T> {
 /// Triangles of one tile that share the diagonal conflict; one that has it and one that lies
 /// strictly on the other side do not.
 ///
+/// Further examples: [`Tile`](super::Tile), [`TileMut`](super::TileMut).
+///
 /// # Examples
 /// ```
 /// use myriad::flow::{self, region::{Tile, TileMut}};

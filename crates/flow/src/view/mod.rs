@@ -1,4 +1,6 @@
 //! Pictures of graphs, and of what a run of one did when.
+//!
+//! Example: [`Trace`].
 
 mod dot;
 mod gantt;
