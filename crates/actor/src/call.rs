@@ -122,6 +122,23 @@ impl<T: Send + 'static> Drop for Reply<T> {
 }
 
 /// Why a call has brought nothing.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, CallError, Mailbox, Reason, Reply};
+/// use std::time::Duration;
+/// let actor = actor::spawn(|mut mail: Mailbox<Reply<u8>>| {
+///     let first = mail.receive();          // is not answered
+///     let second = mail.receive();
+///     panic!("no paper");
+/// });
+/// let limit = Duration::from_millis(1);
+/// assert_eq!(actor.call_timeout(limit, |reply| reply), Err(CallError::Timeout));
+/// let second = actor.call(|reply| reply);
+/// assert!(matches!(second, Err(CallError::Exited(Reason::Panic(text))) if &**text == "no paper"));
+/// actor::monitor(&actor).wait();
+/// assert_eq!(actor.call(|reply| reply), Err(CallError::NoProcess));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {

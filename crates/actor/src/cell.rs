@@ -15,6 +15,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 /// What a send does when the mailbox is full.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Builder, Mailbox, OnFull};
+/// let (tx, rx) = myriad::channel::unbounded();
+/// let display = Builder::new().mailbox(1, OnFull::DropOldest).spawn(move |mut mail: Mailbox<f64>| {
+///     tx.send(mail.receive())
+/// });
+/// actor::suspend(&display).unwrap();
+/// display.cast(20.5);
+/// display.cast(21.0);
+/// actor::resume(&display).unwrap();
+/// assert_eq!(rx.recv(), Ok(21.0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnFull {

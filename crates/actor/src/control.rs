@@ -125,8 +125,7 @@ pub fn suspend(actor: &impl AsPid) -> Result<(), NoProcess> {
 /// # Errors
 /// The actor has ended, or is ending.
 ///
-/// # Examples
-/// See [`suspend`].
+/// Example: [`suspend`].
 pub fn resume(actor: &impl AsPid) -> Result<(), NoProcess> {
     let pid = actor.pid();
     if !pid.is_alive() {
@@ -260,8 +259,7 @@ fn look<S, R: Send + 'static>(f: impl FnOnce(&S) -> R) -> impl FnOnce(&mut S, Re
 /// # Errors
 /// As [`with_state`].
 ///
-/// # Examples
-/// See [`with_state`].
+/// Example: [`with_state`].
 #[doc(alias = "replace_state")]
 #[track_caller]
 pub fn with_state_mut<S: Server, R: Send + 'static>(
@@ -277,8 +275,7 @@ pub fn with_state_mut<S: Server, R: Send + 'static>(
 /// # Errors
 /// As [`with_state_async`].
 ///
-/// # Examples
-/// See [`with_state_async`].
+/// Example: [`with_state_async`].
 pub async fn with_state_mut_async<S: Server, R: Send + 'static>(
     server: &impl AsPid,
     f: impl FnOnce(&mut S) -> R + Send + 'static,

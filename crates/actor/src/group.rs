@@ -76,6 +76,17 @@ fn take(group: &str, pid: &Pid) -> Option<Member> {
 ///
 /// # Complexity
 /// In the number of members.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Mailbox};
+/// let forever = |mut mail: Mailbox<u32>| loop { mail.receive(); };
+/// let (a, b) = (actor::spawn(forever), actor::spawn(forever));
+/// actor::join_group("doc-pair", &a).unwrap();
+/// actor::join_group("doc-pair", &b).unwrap();
+/// assert!(actor::leave_group("doc-pair", &a));
+/// assert_eq!(actor::group_members::<u32>("doc-pair"), [b]);
+/// ```
 pub fn leave_group(group: &str, actor: &impl AsPid) -> bool {
     let pid = actor.pid();
     let Some(member) = take(group, &pid) else { return false };
@@ -86,7 +97,7 @@ pub fn leave_group(group: &str, actor: &impl AsPid) -> bool {
     true
 }
 
-/// The members of a group whose messages are of this type, in no order.
+/// The members of a group whose messages are of this type, in no order. Example: [`leave_group`].
 pub fn group_members<M: Send + 'static>(group: &str) -> Vec<Address<M>> {
     let table = groups();
     let members = table.get(group).map_or(&[][..], Vec::as_slice);
@@ -94,7 +105,7 @@ pub fn group_members<M: Send + 'static>(group: &str) -> Vec<Address<M>> {
 }
 
 /// Sends a copy to each member of a group whose messages are of this type, and does not wait: see
-/// [`Address::cast`]. To how many it was.
+/// [`Address::cast`]. To how many it was. Example: [`join_group`].
 pub fn send_to_group<M: Clone + Send + 'static>(group: &str, message: M) -> usize {
     let members = group_members::<M>(group);
     members.iter().for_each(|member| member.cast(message.clone()));

@@ -8,7 +8,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// What an actor does: of [`Info`].
+/// What an actor does: of [`Info`]. Example: [`suspend`](crate::suspend).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {

@@ -1,7 +1,7 @@
 //! Actors: mailboxes, links, monitors, servers, supervisors, names.
 //!
 //! An actor has a mailbox, and an end that others are told of. Others have its [`Address`]; of one
-//! whose messages do not matter, a [`Pid`].
+//! whose messages do not matter, a [`Pid`]. Examples: [`spawn`], [`Server`], [`Supervisor`].
 //!
 //! | | |
 //! |---|---|

@@ -67,6 +67,14 @@ impl IntoIterator for Links {
 }
 
 /// There is no such actor any more.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Mailbox, NoProcess};
+/// let actor = actor::spawn(|_: Mailbox<()>| ());
+/// actor::monitor(&actor).wait();
+/// assert_eq!(actor::join_group("doc-ended", &actor), Err(NoProcess));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoProcess;
 
@@ -118,6 +126,19 @@ pub fn link(a: &impl AsPid, b: &impl AsPid) -> Result<(), NoProcess> {
 ///
 /// # Blocking
 /// Never.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, AsPid, Mailbox};
+/// let forever = |mut mail: Mailbox<()>| loop { mail.receive() };
+/// let (a, b) = (actor::spawn(forever), actor::spawn(forever));
+/// actor::link(&a, &b).unwrap();
+/// assert_eq!(b.pid().info().links, [a.pid()]);
+/// assert!(actor::unlink(&a, &b));
+/// actor::kill(&a);
+/// actor::monitor(&a).wait();
+/// assert!(b.is_alive());
+/// ```
 pub fn unlink(a: &impl AsPid, b: &impl AsPid) -> bool {
     let (a, b) = (a.pid(), b.pid());
     if a == b {
@@ -151,6 +172,16 @@ pub(crate) fn deliver(pid: &Pid, exit: Exit) {
 /// # Cancellation
 /// If the caller tells itself, and does not trap exits, it unwinds here; a handler that runs in
 /// place, on the stack of its caller, ends the server when it returns.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Mailbox, Reason};
+/// let actor = actor::spawn(|mut mail: Mailbox<()>| loop { mail.receive() });
+/// let end = actor::monitor(&actor);
+/// actor::exit(&actor, Reason::Normal);       // nothing: another actor's normal end
+/// actor::exit(&actor, Reason::Shutdown);
+/// assert_eq!(end.wait().reason, Reason::Shutdown);
+/// ```
 #[doc(alias = "stop")]
 pub fn exit(actor: &impl AsPid, reason: Reason) {
     let pid = actor.pid();

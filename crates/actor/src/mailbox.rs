@@ -25,6 +25,23 @@ use std::time::Duration;
 /// # Cancellation
 /// Each receive that waits ends when the actor is told to end: it unwinds. No message is lost by
 /// that, or by a future that is dropped.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{Builder, Mailbox};
+/// let (_, end) = Builder::new().spawn_monitor(|mut mail: Mailbox<&str>| {
+///     for text in ["one", "2", "three", "4"] {
+///         mail.address().cast(text);
+///     }
+///     let number = mail.select(None, None, |text| text.parse::<u32>().ok());
+///     assert_eq!(number, Some(("2", 2)));
+///     assert_eq!(mail.receive(), "one");           // was put off
+///     assert_eq!(mail.discard(|text| text.len() > 1), 1);
+///     assert_eq!(mail.try_receive(), Some("4"));
+///     assert_eq!(mail.try_receive(), None);
+/// });
+/// assert!(end.wait().reason.is_normal());
+/// ```
 pub struct Mailbox<M: Send + 'static> {
     cell: Arc<Cell<M>>,
     saved: Option<Box<Saved<M>>>,
@@ -103,7 +120,7 @@ impl<M: Send + 'static> Mailbox<M> {
     /// order. With a mark only what came after it is looked at. `None`: the deadline is over; all
     /// messages were looked at before.
     ///
-    /// [`receive!`](crate::receive!) writes this with patterns.
+    /// [`receive!`](crate::receive!) writes this with patterns. Example: [`Mailbox`].
     ///
     /// # Blocking
     /// Until a message fits.
@@ -157,6 +174,23 @@ impl<M: Send + 'static> Mailbox<M> {
     ///
     /// # Complexity
     /// In the number of messages that have come since the last receive.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Address, Mailbox, receive};
+    /// let square = actor::spawn(|mut mail: Mailbox<(u32, Address<u32>)>| {
+    ///     let (n, to) = mail.receive();
+    ///     to.cast(n * n);
+    /// });
+    /// let (_, end) = actor::Builder::new().spawn_monitor(move |mut mail: Mailbox<u32>| {
+    ///     (0..1000).for_each(|n| mail.address().cast(n));
+    ///     let mark = mail.mark();
+    ///     square.cast((7, mail.address()));
+    ///     let answer = receive!(mail, from mark, { n => n });      // looks at none of the 1000
+    ///     assert_eq!((answer, mail.receive()), (49, 0));
+    /// });
+    /// assert!(end.wait().reason.is_normal());
+    /// ```
     pub fn mark(&mut self) -> Mark {
         let inbox: &Inbox<M> = &self.cell.inbox;
         let saved = self.saved.get_or_insert_default();
@@ -166,7 +200,8 @@ impl<M: Send + 'static> Mailbox<M> {
         saved.mark()
     }
 
-    /// Drops the messages for which `test` says so, of all that wait; how many they were.
+    /// Drops the messages for which `test` says so, of all that wait; how many they were. Example:
+    /// [`Mailbox`].
     pub fn discard(&mut self, mut test: impl FnMut(&M) -> bool) -> usize {
         self.mark();
         let mut dropped = 0;
@@ -206,6 +241,22 @@ impl<M: Send + 'static> Mailbox<M> {
 
     /// Watches for the end of another actor, which comes as a message that `down` makes. See
     /// [`monitor`](crate::monitor).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Down, Mailbox, Reason};
+    /// enum Message { Left(Down) }
+    /// let (tx, rx) = myriad::channel::oneshot();
+    /// actor::spawn(move |mut mail: Mailbox<Message>| {
+    ///     let guest = actor::spawn(|mut mail: Mailbox<()>| mail.receive());
+    ///     let watch = mail.monitor(&guest, Message::Left);
+    ///     guest.cast(());
+    ///     let Message::Left(down) = mail.receive();
+    ///     assert_eq!(down.monitor, watch.id());
+    ///     tx.send(down.reason)
+    /// });
+    /// assert_eq!(rx.recv(), Ok(Reason::Normal));
+    /// ```
     pub fn monitor(&self, actor: &impl AsPid, down: impl FnOnce(Down) -> M + Send + 'static) -> MonitorRef {
         let me = self.address();
         monitor_by(&actor.pid(), None, move |told| me.force(down(told)))

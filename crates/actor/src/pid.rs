@@ -65,6 +65,19 @@ pub(crate) fn this(process: &(dyn Process + 'static)) -> Pid {
 ///
 /// Of one incarnation: an actor that its supervisor has started anew has another one. Cloning
 /// copies a reference, which keeps the actor's memory, not the actor.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, AsPid, Mailbox, Pid, Reason};
+/// let numbers = actor::spawn(|mut mail: Mailbox<u32>| loop { mail.receive(); });
+/// let texts = actor::spawn(|mut mail: Mailbox<String>| loop { mail.receive(); });
+/// let all: [Pid; 2] = [numbers.pid(), texts.pid()];
+/// for pid in &all {
+///     actor::kill(pid);
+///     actor::monitor(pid).wait();
+///     assert_eq!(pid.reason(), Some(Reason::Killed));
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Pid(pub(crate) Arc<dyn Process>);
 
@@ -150,7 +163,8 @@ pub struct Exit {
     pub reason: Reason,
 }
 
-/// The end of a monitored actor.
+/// The end of a monitored actor. Examples: [`monitor_name`](crate::monitor_name),
+/// [`Mailbox::monitor`](crate::Mailbox::monitor).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Down {
     /// Which of the monitors of that actor this is of.

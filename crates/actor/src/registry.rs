@@ -32,6 +32,16 @@ fn names() -> MutexGuard<'static, Names> {
 }
 
 /// Why a name was not given.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, AsPid, Mailbox, NameError};
+/// let forever = |mut mail: Mailbox<()>| loop { mail.receive() };
+/// let (a, b) = (actor::spawn(forever), actor::spawn(forever));
+/// actor::register("doc-a", &a).unwrap();
+/// assert_eq!(actor::register("doc-a", &b), Err(NameError::Taken(a.pid())));
+/// assert_eq!(actor::register("doc-b", &a), Err(NameError::HasName("doc-a".into())));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// This actor has it.
@@ -105,6 +115,17 @@ fn take(name: &str, pid: &Pid) -> Option<Named> {
 ///
 /// # Blocking
 /// Never.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, AsPid, Mailbox};
+/// let actor = actor::spawn(|mut mail: Mailbox<()>| loop { mail.receive() });
+/// actor::register("doc-old", &actor).unwrap();
+/// assert!(actor::unregister("doc-old"));
+/// assert!(!actor::unregister("doc-old"));
+/// actor::register("doc-new", &actor).unwrap();
+/// assert_eq!(actor.pid().name().as_deref(), Some("doc-new"));
+/// ```
 pub fn unregister(name: &str) -> bool {
     let Some(named) = names().remove(name) else { return false };
     let left = named.pid.life().with_extra(|extra| {
@@ -119,12 +140,14 @@ pub fn unregister(name: &str) -> bool {
 ///
 /// # Blocking
 /// Never.
+///
+/// Example: [`register`].
 pub fn whereis<M: Send + 'static>(name: &str) -> Option<Address<M>> {
     let address = names().get(name)?.address.clone();
     address.downcast_ref::<Address<M>>().cloned()
 }
 
-/// The actor with this name, whatever its messages.
+/// The actor with this name, whatever its messages. Example: [`register`].
 pub fn whereis_pid(name: &str) -> Option<Pid> {
     names().get(name).map(|named| named.pid.clone())
 }
@@ -136,6 +159,8 @@ pub fn whereis_pid(name: &str) -> Option<Pid> {
 ///
 /// # Errors
 /// Nobody has it, or one whose messages are of another type; or as [`Address::send`].
+///
+/// Example: [`register`].
 #[track_caller]
 pub fn send_to<M: Send + 'static>(name: &str, message: M) -> Result<(), SendError<M>> {
     match whereis::<M>(name) {
@@ -146,6 +171,18 @@ pub fn send_to<M: Send + 'static>(name: &str, message: M) -> Result<(), SendErro
 
 /// Watches for the end of the actor with this name, which [`Down`](crate::Down) then says. `None`:
 /// nobody has it.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Mailbox, Reason};
+/// let actor = actor::spawn(|mut mail: Mailbox<()>| mail.receive());
+/// actor::register("doc-once", &actor).unwrap();
+/// let end = actor::monitor_name("doc-once").unwrap();
+/// actor::send_to("doc-once", ()).unwrap();
+/// let down = end.wait();
+/// assert_eq!((down.name.as_deref(), down.reason), (Some("doc-once"), Reason::Normal));
+/// assert!(actor::monitor_name("doc-once").is_none());
+/// ```
 pub fn monitor_name(name: &str) -> Option<Monitor> {
     let (name, named) = {
         let table = names();

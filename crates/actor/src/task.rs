@@ -127,6 +127,15 @@ impl Builder {
 
     /// Linked to this actor from its first turn on. If that has ended, the new one ends before its
     /// first turn, with [`Reason::NoProcess`].
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Builder, Mailbox, Reason};
+    /// let owner = actor::spawn(|mut mail: Mailbox<()>| loop { mail.receive() });
+    /// let (_, end) = Builder::new().link(&owner).spawn_monitor(|mut mail: Mailbox<()>| loop { mail.receive() });
+    /// actor::kill(&owner);
+    /// assert_eq!(end.wait().reason, Reason::Killed);
+    /// ```
     pub fn link(mut self, to: &impl AsPid) -> Builder {
         self.link = Some(to.pid());
         self
@@ -161,6 +170,7 @@ impl Builder {
     }
 
     /// Starts an actor that is a closure, with a monitor that was there before its first turn.
+    /// Example: [`link`](Self::link).
     #[track_caller]
     pub fn spawn_monitor<M, F, E>(self, body: F) -> (Address<M>, Monitor)
     where

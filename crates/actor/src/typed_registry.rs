@@ -170,8 +170,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K
     /// [`NameError::Taken`]: the key has an actor, and may have one.
     /// [`NameError::NoProcess`]: the actor has ended, or is ending.
     ///
-    /// # Examples
-    /// See [`Registry`].
+    /// Example: [`Registry`].
     pub fn register(&self, key: K, actor: &Address<M>) -> Result<(), NameError> {
         let (pid, at_end) = (actor.pid(), number());
         loop {
@@ -207,6 +206,18 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K
     ///
     /// # Complexity
     /// In the number of the key's actors, and of what the actor is registered as.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Mailbox, Registry};
+    /// let forever = |mut mail: Mailbox<u32>| loop { mail.receive(); };
+    /// let (a, b) = (actor::spawn(forever), actor::spawn(forever));
+    /// let topics: Registry<&str, u32> = Registry::duplicate();
+    /// topics.register("news", &a).unwrap();
+    /// topics.register("news", &b).unwrap();
+    /// assert!(topics.unregister(&"news", &a));
+    /// assert_eq!(topics.members(&"news"), [b]);
+    /// ```
     pub fn unregister(&self, key: &K, actor: &impl AsPid) -> bool {
         let pid = actor.pid();
         let Some(of) = self.0.map.get(key) else { return false };
@@ -227,7 +238,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K
         list.as_ref()?.first().map(|registered| registered.actor.clone())
     }
 
-    /// All actors of this key, in no order.
+    /// All actors of this key, in no order. Example: [`unregister`](Registry::unregister).
     pub fn members(&self, key: &K) -> Vec<Address<M>> {
         self.0.map.get(key).map_or_else(Vec::new, |of| of.all())
     }
@@ -250,8 +261,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K
     /// # Errors
     /// The key has no actor; or as [`Address::send`].
     ///
-    /// # Examples
-    /// See [`Registry`].
+    /// Example: [`Registry`].
     #[track_caller]
     pub fn send(&self, key: &K, message: M) -> Result<(), SendError<M>> {
         match self.whereis(key) {
@@ -263,8 +273,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, M: Send + 'static> Registry<K
     /// Sends a copy to each actor of this key, and does not wait: see [`Address::cast`]. To how
     /// many that was.
     ///
-    /// # Examples
-    /// See [`duplicate`](Registry::duplicate).
+    /// Example: [`duplicate`](Registry::duplicate).
     #[doc(alias = "dispatch")]
     pub fn send_to_all(&self, key: &K, message: M) -> usize
     where

@@ -52,7 +52,19 @@ impl<S> Io<S> {
         self.0.get_ref()
     }
 
-    /// The stream. Example: [`Polled`].
+    /// The stream.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::hyper::Io;
+    /// use myriad::net::unix::UnixStream;
+    /// let (one, two) = UnixStream::pair()?;
+    /// let one = Io::new(one).into_inner();
+    /// one.write(b"hi")?;
+    /// let mut bytes = [0; 2];
+    /// assert_eq!((two.read(&mut bytes)?, &bytes), (2, b"hi"));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn into_inner(self) -> S {
         self.0.into_inner()
     }

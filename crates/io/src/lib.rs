@@ -10,6 +10,7 @@
 //!  reactor    one epoll set for each pool, in which an idle worker sleeps; what it knows of a socket
 //!  socket     what is known of one without it: limits in time, the peer
 //! ```
+#![cfg_attr(target_os = "linux", doc = "\nExamples: [`net::TcpStream`], [`io::copy_both`].")]
 // They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 

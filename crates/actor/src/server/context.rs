@@ -8,6 +8,39 @@ use crate::pid::{AsPid, Down, Exit, Pid, this};
 use std::fmt;
 
 /// What a handler of a [`Server`] is given: who the server is.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Context, Exit, Next, Reason, Reply, Server};
+/// /// An exit that comes within a transaction waits for the commit.
+/// #[derive(Default)]
+/// struct Store { told: Option<Reason> }
+/// enum Message { Begin(Reply<()>), Commit(Reply<()>), Exit(Exit) }
+/// impl Server for Store {
+///     type Message = Message;
+///     fn handle(&mut self, message: Message, cx: &mut Context<Self>) -> Next<Message> {
+///         match message {
+///             Message::Begin(reply) => {
+///                 cx.trap_exits(Message::Exit);
+///                 reply.send(());
+///             }
+///             Message::Exit(exit) => self.told = Some(exit.reason),
+///             Message::Commit(reply) => {
+///                 cx.untrap_exits();
+///                 reply.send(());
+///                 return self.told.take().map_or(Next::Go, Next::Stop);
+///             }
+///         }
+///         Next::Go
+///     }
+/// }
+/// let store = actor::serve(Store::default());
+/// let end = actor::monitor(&store);
+/// store.call(Message::Begin).unwrap();
+/// actor::exit(&store, Reason::Shutdown);
+/// store.call(Message::Commit).unwrap();
+/// assert_eq!(end.wait().reason, Reason::Shutdown);
+/// ```
 pub struct Context<'a, S: Server>(&'a ServerCell<S>);
 
 impl<'a, S: Server> Context<'a, S> {
@@ -26,7 +59,7 @@ impl<'a, S: Server> Context<'a, S> {
         self.0.cell().set_trap(Some(exit));
     }
 
-    /// Exits are no messages any more.
+    /// Exits are no messages any more: as it was before [`trap_exits`](Self::trap_exits).
     pub fn untrap_exits(&self) {
         self.0.cell().set_trap(None);
     }

@@ -93,6 +93,26 @@ pub trait Server: Sized + Send + 'static {
     fn handle(&mut self, message: Self::Message, cx: &mut Context<'_, Self>) -> Next<Self::Message>;
 
     /// No message has come for the time that [`Next::GoFor`] said.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Context, Next, Reason, Server};
+    /// use std::time::Duration;
+    /// struct Session;
+    /// impl Server for Session {
+    ///     type Message = &'static str;
+    ///     fn handle(&mut self, _: &'static str, _: &mut Context<Self>) -> Next<&'static str> {
+    ///         Next::GoFor(Duration::from_millis(1))
+    ///     }
+    ///     fn idle(&mut self, _: &mut Context<Self>) -> Next<&'static str> {
+    ///         Next::Stop(Reason::of("the user has gone"))
+    ///     }
+    /// }
+    /// let session = actor::serve(Session);
+    /// let end = actor::monitor(&session);
+    /// session.cast("hello");
+    /// assert_eq!(end.wait().reason, Reason::of("the user has gone"));
+    /// ```
     fn idle(&mut self, cx: &mut Context<'_, Self>) -> Next<Self::Message> {
         let _ = cx;
         Next::Stop(Reason::Normal)
@@ -101,12 +121,59 @@ pub trait Server: Sized + Send + 'static {
     /// The server ends. Called for each reason but [`Reason::Killed`], also for one that another
     /// actor has told it (OTP does so only where exits are trapped); then the state is dropped.
     /// Cancellations are kept off.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Context, Next, Reason, Server};
+    /// use myriad::channel::{Sender, unbounded};
+    /// struct Log { to: Sender<String> }
+    /// impl Server for Log {
+    ///     type Message = String;
+    ///     fn handle(&mut self, line: String, _: &mut Context<Self>) -> Next<String> {
+    ///         self.to.send(line).unwrap();
+    ///         Next::Go
+    ///     }
+    ///     fn terminate(&mut self, reason: &Reason) {
+    ///         drop(self.to.send(format!("closed: {reason}")));
+    ///     }
+    /// }
+    /// let (to, lines) = unbounded();
+    /// let log = actor::serve(Log { to });
+    /// actor::exit(&log, Reason::Shutdown);
+    /// assert_eq!(lines.recv().unwrap(), "closed: shutdown");
+    /// ```
     fn terminate(&mut self, reason: &Reason) {
         let _ = reason;
     }
 }
 
 /// How a server goes on after a message.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Context, Next, Reply, Server};
+/// struct Sum(u64);
+/// enum Message { CountDown(u64), Total(Reply<u64>) }
+/// impl Server for Sum {
+///     type Message = Message;
+///     fn handle(&mut self, message: Message, _: &mut Context<Self>) -> Next<Message> {
+///         match message {
+///             Message::CountDown(0) => {}
+///             Message::CountDown(n) => {
+///                 self.0 += n;
+///                 return Next::Continue(Message::CountDown(n - 1));
+///             }
+///             Message::Total(reply) => reply.send(self.0),
+///         }
+///         Next::Go
+///     }
+/// }
+/// let sum = actor::serve(Sum(0));
+/// sum.cast(Message::CountDown(4));
+/// assert_eq!(sum.call(Message::Total), Ok(10));
+/// ```
+///
+/// Examples of the others: [`Server`] (`Stop`), [`Server::idle`] (`GoFor`).
 #[derive(Debug)]
 pub enum Next<M> {
     /// With the next message.
@@ -124,15 +191,14 @@ pub enum Next<M> {
 /// # Blocking
 /// Never.
 ///
-/// # Examples
-/// See [`Server`].
+/// Example: [`Server`].
 #[track_caller]
 pub fn serve<S: Server>(server: S) -> Address<S::Message> {
     Builder::new().serve(server)
 }
 
 impl Builder {
-    /// Starts a server: see [`serve`].
+    /// Starts a server: see [`serve`]. Example: [`Server`].
     #[track_caller]
     pub fn serve<S: Server>(self, server: S) -> Address<S::Message> {
         let cell = ServerCell::start(server, Life::new(Location::caller()), self.gate());
@@ -141,6 +207,25 @@ impl Builder {
     }
 
     /// Starts a server that handles this message before all others.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{Builder, Context, Next, Reply, Server};
+    /// struct Words(Vec<String>);
+    /// enum Message { Load(&'static str), Count(Reply<usize>) }
+    /// impl Server for Words {
+    ///     type Message = Message;
+    ///     fn handle(&mut self, message: Message, _: &mut Context<Self>) -> Next<Message> {
+    ///         match message {
+    ///             Message::Load(text) => self.0 = text.split(' ').map(String::from).collect(),
+    ///             Message::Count(reply) => reply.send(self.0.len()),
+    ///         }
+    ///         Next::Go
+    ///     }
+    /// }
+    /// let words = Builder::new().serve_then(Words(Vec::new()), Message::Load("to be or not"));
+    /// assert_eq!(words.call(Message::Count), Ok(4));
+    /// ```
     #[track_caller]
     pub fn serve_then<S: Server>(self, server: S, first: S::Message) -> Address<S::Message> {
         let address = self.serve(server);

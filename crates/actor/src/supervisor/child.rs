@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After which ends a child is started anew.
+/// After which ends a child is started anew. Examples: [`Child`], [`Supervisor::dynamic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// After each.
@@ -25,6 +25,31 @@ pub enum Restart {
 }
 
 /// How a child is stopped.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Child, Exit, Mailbox, Reply, ShutdownLimit, Strategy, Supervisor};
+/// use std::time::Duration;
+/// enum Message { Hello(Reply<()>), Exit(Exit) }
+/// fn stubborn(mut mail: Mailbox<Message>) {
+///     mail.trap_exits(Message::Exit);
+///     loop {
+///         match mail.receive() {
+///             Message::Hello(reply) => reply.send(()),
+///             Message::Exit(_) => {}               // does not end
+///         }
+///     }
+/// }
+/// let child = Child::new("stubborn", || Ok(actor::spawn(stubborn)));
+/// let tree = Supervisor::new(Strategy::OneForOne)
+///     .child(child.shutdown(ShutdownLimit::After(Duration::from_millis(10))))
+///     .start()
+///     .unwrap();
+/// tree.get::<Message>("stubborn").unwrap().call(Message::Hello).unwrap();
+/// let report = tree.stop();
+/// assert!(!report.is_clean());
+/// assert_eq!(report.killed, ["stubborn".into()]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShutdownLimit {
     /// It is told to, and killed when it has not ended after so long.
@@ -58,6 +83,31 @@ enum Start {
 type Names = Box<dyn Fn(&Started) -> Result<(), Reason> + Send>;
 
 /// A child of a [`Supervisor`]: its name there, how it is started, restarted and stopped.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Child, Mailbox, Restart, Strategy, Supervisor};
+/// fn import(mut mail: Mailbox<u32>) -> Result<(), &'static str> {
+///     if mail.receive() > 0 { Ok(()) } else { Err("no files") }
+/// }
+/// let tree = Supervisor::new(Strategy::OneForOne)
+///     .child(Child::supervisor("jobs", || {
+///         let import = Child::new("import", || Ok(actor::spawn(import)));
+///         Supervisor::new(Strategy::OneForOne)
+///             .child(import.restart(Restart::Transient).named::<u32>("doc-import"))
+///     }))
+///     .start()
+///     .unwrap();
+/// let jobs = tree.tree("jobs").unwrap();
+/// let run = |files| {
+///     let import = actor::whereis::<u32>("doc-import").unwrap();
+///     import.cast(files);
+///     actor::monitor(&import).wait();
+///     jobs.get::<u32>("import").is_some()
+/// };
+/// assert!(run(0));           // has failed, and is started anew
+/// assert!(!run(3));          // has done its work
+/// ```
 #[must_use = "a child is nothing until a supervisor has it"]
 pub struct Child {
     pub(super) id: Arc<str>,
@@ -85,7 +135,7 @@ impl Child {
     }
 
     /// A child that is a supervisor itself: each time the one that `make` makes. It is given all
-    /// the time that it needs to stop its children.
+    /// the time that it needs to stop its children. Example: [`Child`].
     pub fn supervisor(id: &str, make: impl FnMut() -> Supervisor + Send + 'static) -> Child {
         Child::of(id, ShutdownLimit::Never, Start::Tree(Box::new(make)))
     }
@@ -94,19 +144,20 @@ impl Child {
         Child { id: Arc::from(id), start, names: None, restart: Restart::Permanent, shutdown }
     }
 
-    /// After which ends it is started anew.
+    /// After which ends it is started anew. Example: [`Child`].
     pub fn restart(mut self, restart: Restart) -> Child {
         self.restart = restart;
         self
     }
 
-    /// How it is stopped.
+    /// How it is stopped. Example: [`ShutdownLimit`].
     pub fn shutdown(mut self, limit: ShutdownLimit) -> Child {
         self.shutdown = limit;
         self
     }
 
     /// Each incarnation gets this [name](crate::register). If another actor has it the start fails.
+    /// Example: [`Child`].
     pub fn named<M: Send + 'static>(mut self, name: &str) -> Child {
         let name: Arc<str> = Arc::from(name);
         self.names = Some(Box::new(move |started| {
@@ -151,6 +202,15 @@ impl fmt::Debug for Child {
 }
 
 /// Why a supervisor or a child was not started.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{Child, Reason, StartError, Strategy, Supervisor};
+/// let printer = Child::new::<()>("printer", || Err(Reason::of("no paper")));
+/// let failed = Supervisor::new(Strategy::OneForOne).child(printer).start();
+/// let (child, reason) = ("printer".into(), Reason::of("no paper"));
+/// assert_eq!(failed.unwrap_err(), StartError::Failed { child, reason });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {

@@ -13,6 +13,24 @@ pub use tree::{StopReport, Tree};
 use std::time::Duration;
 
 /// Which children are started anew when one has ended.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, Child, Mailbox, Strategy, Supervisor};
+/// let child = |id: &str| Child::new(id, || Ok(actor::spawn(|mut mail: Mailbox<()>| loop { mail.receive() })));
+/// let tree = Supervisor::new(Strategy::RestForOne)
+///     .child(child("database"))
+///     .child(child("cache"))
+///     .child(child("web"))
+///     .start()
+///     .unwrap();
+/// let cache = tree.get::<()>("cache").unwrap();
+/// actor::kill(&cache);
+/// actor::monitor(&cache).wait();
+/// assert_ne!(tree.get::<()>("cache"), Some(cache));
+/// let restarts: Vec<u64> = tree.children().iter().map(|child| child.restarts).collect();
+/// assert_eq!(restarts, [0, 1, 1]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// That one.
@@ -82,6 +100,25 @@ impl Supervisor {
 
     /// One for children that come and go: each is restarted alone. All are stopped at once: each is
     /// told once, and the time of each begins then.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::actor::{self, Child, Mailbox, Restart, StartError, Supervisor};
+    /// let connection = |id: &str| {
+    ///     let start = || Ok(actor::spawn(|mut mail: Mailbox<()>| mail.receive()));
+    ///     Child::new(id, start).restart(Restart::Temporary)
+    /// };
+    /// let tree = Supervisor::dynamic().max_children(2).start().unwrap();
+    /// tree.start_child(connection("a")).unwrap();
+    /// tree.start_child(connection("b")).unwrap();
+    /// assert_eq!(tree.start_child(connection("c")), Err(StartError::TooMany(2)));
+    /// let a = tree.get::<()>("a").unwrap();
+    /// a.cast(());
+    /// actor::monitor(&a).wait();
+    /// assert_eq!(tree.get::<()>("a"), None);           // is forgotten
+    /// tree.start_child(connection("c")).unwrap();
+    /// assert_eq!(tree.stop().stopped, 2);
+    /// ```
     pub fn dynamic() -> Supervisor {
         Supervisor { is_dynamic: true, ..Supervisor::new(Strategy::OneForOne) }
     }
@@ -92,7 +129,8 @@ impl Supervisor {
         self
     }
 
-    /// At most so many children at a time; one more is refused.
+    /// At most so many children at a time; one more is refused. Example:
+    /// [`dynamic`](Self::dynamic).
     pub fn max_children(mut self, most: usize) -> Supervisor {
         self.max_children = most;
         self

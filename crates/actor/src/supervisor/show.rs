@@ -8,7 +8,7 @@ use crate::reason::Reason;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What a supervisor says of a child.
+/// What a supervisor says of a child. Example: [`Strategy`](crate::Strategy).
 #[derive(Clone, Debug)]
 pub struct ChildInfo {
     /// Its name there.

@@ -16,12 +16,27 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// A supervisor that runs. Cloning copies a reference; dropping the last one changes nothing.
+///
+/// # Examples
+/// ```
+/// use myriad::actor::{self, AsPid, Child, Mailbox, Strategy, Supervisor};
+/// let child = |id: &str| Child::new(id, || Ok(actor::spawn(|mut mail: Mailbox<()>| loop { mail.receive() })));
+/// let tree = Supervisor::new(Strategy::OneForOne).child(child("a")).start().unwrap();
+/// let b = tree.start_child(child("b")).unwrap();
+/// assert_eq!(tree.get::<()>("b").unwrap().pid(), b);
+/// assert!(tree.stop_child("b"));
+/// assert_eq!(tree.get::<()>("b"), None);
+/// assert_ne!(tree.restart_child("b"), Ok(b));              // another incarnation
+/// assert!(!tree.delete_child("b"));                        // it runs
+/// assert!(tree.stop_child("b") && tree.delete_child("b"));
+/// assert_eq!(tree.stop().stopped, 1);                      // "a"
+/// ```
 #[derive(Clone)]
 pub struct Tree {
     supervisor: Address<Order>,
 }
 
-/// What [`Tree::stop`] has done.
+/// What [`Tree::stop`] has done. Example: [`ShutdownLimit`](crate::ShutdownLimit).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopReport {
     /// How many children ran.
@@ -71,7 +86,7 @@ impl Tree {
         self.child(id)?.downcast_ref::<Address<M>>().cloned()
     }
 
-    /// The child of this name, of a supervisor.
+    /// The child of this name, of a supervisor. Example: [`Child`].
     ///
     /// # Blocking
     /// As [`get`](Self::get).
