@@ -17,11 +17,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CRATES = ["myriad", "myriad_foreign"]
-OF_STD = re.compile(r"myriad/(sync/(atomic/.*|(struct|enum|type)\.(Arc|Weak|PoisonError|TryLockError|LockResult|TryLockResult)\.html)"
+CRATES = ["myriad", "myriad_foreign", "myriad_actor", "myriad_agent", "myriad_flow", "myriad_jobs", "myriad_io", "myriad_hyper"]
+OF_STD = re.compile(r"myriad(?:_io)?/(sync/(atomic/.*|(struct|enum|type)\.(Arc|Weak|PoisonError|TryLockError|LockResult|TryLockResult)\.html)"
                     r"|net/(.*/)?(struct|enum|trait)\.(Ip(v4|v6)?Addr|SocketAddr(V4|V6|Ext)?|Shutdown)\.html)$")
 
-INSIDE = re.compile(r"\bmyriad_(?:base|core|sync|task|par)\b")
+INSIDE = re.compile(r"\bmyriad_(?:base|core|sync|task|par|actor|agent|flow|jobs|io|hyper)\b")
 EXAMPLE = re.compile(r'class="rust rust-example-rendered"><code>(.*?)</code></pre>', re.S)
 ITEM = re.compile(r'<a href="((?:[\w/]+/)?(?:struct|enum|union|trait|fn|macro|type|constant|static)\.[^"]+)"')
 POINTS = re.compile(r"<p>(?:[^<]|<(?!/p>))*?\b[Ee]xamples?(?:: | of )(.*?)</p>", re.S)
