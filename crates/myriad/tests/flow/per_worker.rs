@@ -122,7 +122,8 @@ fn values_stay_whatever_happens() {
         }
         let all = values.take_all();
         assert_eq!((all.iter().map(|(_, n)| n).sum::<i32>(), all.len()), (11, there.load(SeqCst)));
-        std::mem::forget(all);
+        there.store(100, SeqCst);
+        drop(all);
         // A destructor panics, at the end of all: all are dropped, and the panic goes on.
         there.store(0, SeqCst);
         values.with(|_| values.with(|_| values.with(|_| ())));
