@@ -199,6 +199,11 @@ impl<'a> HomeAccess<'a> {
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
 fn post(to: &'static Peer, kind: RequestKind, me: Option<&Peer>) {
+    // What is left on a worker that has ended never goes on, and nobody would take the request out
+    // before the next runtime which has that worker.
+    if to.shared.workers.stops() && to.pool.have_workers_ended() {
+        return;
+    }
     let request = Box::into_raw(Box::new(Request { node: Parked::new(None), kind }));
     let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
     // SAFETY: a request's node of our own, in no list, for that worker, which frees it.

@@ -184,6 +184,11 @@ impl Pool {
         threads.late.is_none()
     }
 
+    /// Have all workers left their loops for good?
+    pub(crate) fn have_workers_ended(&self) -> bool {
+        self.threads.lock().ended == self.workers.all().len()
+    }
+
     /// Waits until so many workers have ended, or until the time has passed; says whether they
     /// have.
     pub(crate) fn wait_ended(&self, workers: usize, until: Option<Instant>) -> bool {
