@@ -8,6 +8,7 @@
 //! | [`stack`] | switching between stacks, their memory, what happens at an overflow |
 //! | [`hash`] | hash tables of numbers |
 //! | [`wheel`] | timers in the order of their deadlines |
+//! | [`json`] | words of JSON |
 //! | [`unwind`] | catching panics; places that must not be left by one |
 //! | [`platform`] | what the engine found on this machine |
 //!
@@ -22,6 +23,7 @@ compile_error!(
 );
 
 pub mod hash;
+pub mod json;
 pub mod lock;
 pub mod platform;
 pub mod stack;

@@ -7,11 +7,11 @@ use crate::left::WatchedTurn;
 use crate::pid::this;
 use crate::reason::Reason;
 use crate::task::reason_of;
-use myriad_core::JoinHandle;
 use myriad_core::engine::guest::spawn_behind;
 use myriad_core::engine::running::{UnderWay, call_nested};
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::time::sleep_async;
+use myriad_core::{Handle, JoinHandle};
 use myriad_sync::inbox::Popped;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,30 +42,29 @@ impl<S: Server> Turn<S> {
     /// Starts a turn. The caller has the inbox, and gives it up.
     #[inline]
     pub(super) fn begin(server: Arc<ServerCell<S>>, first: First<S::Message>) {
-        if server.cell().life.is_outlived() {
-            return Turn::begin_watched(server, first);
-        }
-        let home = server.home();
-        let turn = Turn { server: Some(server), first: Some(first) };
-        start(|| drop(home.spawn(move || turn.run())));
+        Turn::begin_by(server, first, |home, turn| drop(home.spawn(move || turn.run())));
     }
 
     /// The same, behind the tasks that the calling worker has.
     fn begin_behind(server: Arc<ServerCell<S>>, first: First<S::Message>) {
-        if server.cell().life.is_outlived() {
-            return Turn::begin_watched(server, first);
-        }
-        let home = server.home();
-        let turn = Turn { server: Some(server), first: Some(first) };
-        start(|| spawn_behind(home, move || turn.run()));
+        Turn::begin_by(server, first, |home, turn| spawn_behind(home, move || turn.run()));
     }
 
-    /// The same where a supervisor is to hear if the runtime leaves the turn.
-    #[cold]
-    fn begin_watched(server: Arc<ServerCell<S>>, first: First<S::Message>) {
-        let (home, pid) = (server.home(), this(&*server));
+    /// The same by this function; or so that a supervisor hears if the runtime leaves the turn.
+    #[inline]
+    fn begin_by(server: Arc<ServerCell<S>>, first: First<S::Message>, spawn: impl FnOnce(Handle, Turn<S>)) {
+        let home = server.home();
+        let watched = server.cell().life.is_outlived().then(|| this(&*server));
         let turn = Turn { server: Some(server), first: Some(first) };
-        start(|| WatchedTurn::spawn(home, &pid, move || turn.run()));
+        // (Where the runtime has ended `spawn` panics, and the turn is dropped, which ends the
+        // server: that is no panic of who has sent a message.)
+        let refused = user_code::body(|| match watched {
+            None => spawn(home, turn),
+            Some(server) => WatchedTurn::spawn(home, &server, move || turn.run()),
+        });
+        if let Err(refused) = refused {
+            unwind::discard(refused);
+        }
     }
 
     /// Starts a turn that ends the server.
@@ -109,15 +108,6 @@ impl<S: Server> Turn<S> {
     }
 }
 
-/// Where the runtime has ended `spawn` panics, and the turn is dropped, which ends the server: that
-/// is no panic of who has sent a message.
-#[inline]
-fn start(spawn: impl FnOnce()) {
-    if let Err(refused) = user_code::body(spawn) {
-        unwind::discard(refused);
-    }
-}
-
 /// Handles what there is. `Some`: the server is to end. `None`: somebody else consumes, or nobody.
 fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
     let cell = server.cell();
@@ -136,7 +126,6 @@ fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Opti
             Popped::Message(message) => state.handle(message, &mut Context::new(server)),
             Popped::Idle if server.has_order() => return attentive(server, First::Look),
             Popped::Idle => return None,
-            // (What it was told to end with goes before this.)
             Popped::Interrupted => return Some(Reason::Cancelled),
         };
         if !matches!(next, Next::Go) {
@@ -146,11 +135,17 @@ fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Opti
             }
         }
     }
-    match cell.inbox.pop_or_idle() {
-        Popped::Message(message) => hand_over(server, First::Message(message)),
-        Popped::Idle if server.has_order() => hand_over(server, First::Look),
-        Popped::Idle => None,
-        Popped::Interrupted => Some(Reason::Cancelled),
+    pop(server).map_or_else(|end| end, |next| hand_over(server, next))
+}
+
+/// What comes next. `Err`: nothing, and why the server ends, if it does.
+fn pop<S: Server>(server: &ServerCell<S>) -> Result<First<S::Message>, Option<Reason>> {
+    match server.cell().inbox.pop_or_idle() {
+        Popped::Message(message) => Ok(First::Message(message)),
+        Popped::Idle if server.has_order() => Ok(First::Look),
+        Popped::Idle => Err(None),
+        // (What it was told to end with goes before this.)
+        Popped::Interrupted => Err(Some(Reason::Cancelled)),
     }
 }
 
@@ -167,11 +162,9 @@ fn attentive<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -
         if let Next::Stop(why) = unsafe { server.step(next) } {
             return Some(why);
         }
-        next = match server.cell().inbox.pop_or_idle() {
-            Popped::Message(message) => First::Message(message),
-            Popped::Idle if server.has_order() => First::Look,
-            Popped::Idle => return None,
-            Popped::Interrupted => return Some(Reason::Cancelled),
+        next = match pop(server) {
+            Ok(next) => next,
+            Err(end) => return end,
         };
     }
     hand_over(server, next)

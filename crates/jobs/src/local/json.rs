@@ -3,7 +3,8 @@
 use super::queue::Queue;
 use super::view::JobInfo;
 use crate::machine::State;
-use std::fmt::{self, Display, Write};
+use myriad_base::json::{OrNull, Quoted};
+use std::fmt::{self, Write};
 
 impl Queue {
     /// What the queue has, and the jobs that it knows, those of the history too, as one JSON object
@@ -93,35 +94,5 @@ impl JobInfo {
             self.peak_memory,
             self.cpu_time.as_millis(),
         )
-    }
-}
-
-/// A value, or `null`.
-struct OrNull<T>(Option<T>);
-
-impl<T: Display> Display for OrNull<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(value) => value.fmt(f),
-            None => f.write_str("null"),
-        }
-    }
-}
-
-/// A string as JSON has them.
-struct Quoted<'a>(&'a str);
-
-impl Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            match c {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                c if u32::from(c) < 0x20 => write!(f, "\\u{:04x}", u32::from(c))?,
-                c => f.write_char(c)?,
-            }
-        }
-        f.write_char('"')
     }
 }

@@ -9,6 +9,7 @@ mod common;
 mod actor_calls;
 mod actor_crashes;
 mod actor_exits;
+mod actor_left;
 mod actor_looks;
 mod actor_messages;
 mod actor_monitors;

@@ -8,3 +8,4 @@ mod job_commands;
 mod job_engine;
 mod job_queries;
 mod job_rules;
+mod job_runtimes;

@@ -2,7 +2,8 @@
 
 use super::{Activity, CallThreads, Doing, Dump, PoolState, TaskState, ThreadState, WorkerState};
 use crate::queue::reason::WaitReason;
-use std::fmt::{self, Write as _};
+use myriad_base::json::{OrNull, Quoted};
+use std::fmt;
 use std::panic::Location;
 
 impl Dump {
@@ -61,36 +62,6 @@ fn list<T, W: fmt::Write>(out: &mut W, items: &[T], mut each: impl FnMut(&T, &mu
     Ok(())
 }
 
-/// A string as JSON has them.
-struct Quoted<'a>(&'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            match c {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                c if u32::from(c) < 0x20 => write!(f, "\\u{:04x}", u32::from(c))?,
-                c => f.write_char(c)?,
-            }
-        }
-        f.write_char('"')
-    }
-}
-
-/// A value, or `null`.
-struct Or<T>(Option<T>);
-
-impl<T: fmt::Display> fmt::Display for Or<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(value) => value.fmt(f),
-            None => f.write_str("null"),
-        }
-    }
-}
-
 /// A place, which has no characters of its own in JSON but those of its file.
 fn at(at: &Location<'_>) -> impl fmt::Display {
     Quoted(&at.to_string()).to_string()
@@ -121,8 +92,8 @@ impl WorkerState {
             Doing::Works => "works",
             Doing::Stuck => "stuck",
         };
-        let (task, place) = (Or(self.task_name().map(Quoted)), Or(self.location.map(at)));
-        let (spare, timer) = (self.spare, Or(self.timer.map(|left| left.as_nanos())));
+        let (task, place) = (OrNull(self.task_name().map(Quoted)), OrNull(self.location.map(at)));
+        let (spare, timer) = (self.spare, OrNull(self.timer.map(|left| left.as_nanos())));
         write!(
             out,
             "{{\"doing\": \"{doing}\", \"spare\": {spare}, \"task\": {task}, \"at\": {place}, \"next_timer_ns\": {timer}}}"
@@ -138,28 +109,28 @@ impl TaskState {
             Activity::Queued => "queued",
             Activity::Dedicated => "dedicated",
         };
-        let (id, name) = (Or(self.id.map(|id| id.as_u64())), Or(self.name().map(Quoted)));
+        let (id, name) = (OrNull(self.id.map(|id| id.as_u64())), OrNull(self.name().map(Quoted)));
         let (future, pool, place) = (self.is_future, self.pool, at(self.location));
         write!(
             out,
             "{{\"id\": {id}, \"name\": {name}, \"at\": {place}, \"future\": {future}, \"pool\": {pool}, \"activity\": \"{activity}\""
         )?;
-        let (waits, object, joins) = (Or(self.reason.map(reason)), Or(self.object()), Or(joins));
-        let (socket, ms) = (Or(self.socket().map(Quoted)), self.waits_since().as_millis());
-        let scope = Or(self.scope());
+        let (waits, object, joins) = (OrNull(self.reason.map(reason)), OrNull(self.object()), OrNull(joins));
+        let (socket, ms) = (OrNull(self.socket().map(Quoted)), self.waits_since().as_millis());
+        let scope = OrNull(self.scope());
         write!(
             out,
             ", \"waits_for\": {waits}, \"object\": {object}, \"scope\": {scope}, \"socket\": {socket}, \"joins\": {joins}"
         )?;
-        let (made, ends) = (Or(self.made_at().map(at)), Or(self.other_ends()));
+        let (made, ends) = (OrNull(self.made_at().map(at)), OrNull(self.other_ends()));
         write!(out, ", \"made_at\": {made}, \"other_ends\": {ends}, \"waits_ms\": {ms}}}")
     }
 }
 
 impl ThreadState {
     fn json<W: fmt::Write>(&self, out: &mut W) -> fmt::Result {
-        let (name, waits, object) = (Or(self.name().map(Quoted)), reason(self.reason), Or(self.object()));
-        let (made, ends, timed) = (Or(self.made_at().map(at)), Or(self.other_ends()), self.timed);
+        let (name, waits, object) = (OrNull(self.name().map(Quoted)), reason(self.reason), OrNull(self.object()));
+        let (made, ends, timed) = (OrNull(self.made_at().map(at)), OrNull(self.other_ends()), self.timed);
         write!(out, "{{\"name\": {name}, \"waits_for\": {waits}, \"object\": {object}, \"made_at\": {made}, ")?;
         write!(out, "\"other_ends\": {ends}, \"limit\": {timed}}}")
     }

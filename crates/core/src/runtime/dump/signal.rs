@@ -63,6 +63,7 @@ mod linux {
 
     /// Something is to be done: marks, and a dump if [`DUMP`] says so.
     static ASKED: Semaphore = Semaphore(UnsafeCell::new(MaybeUninit::uninit()));
+    /// Relaxed: the semaphore orders the handler's store with the thread's look.
     static DUMP: AtomicBool = AtomicBool::new(false);
 
     impl Semaphore {
@@ -90,15 +91,16 @@ mod linux {
     }
 
     fn ask_for_marks() {
-        // (In a child of fork the thread may not be there.)
-        if STARTED_IN.load(Acquire) == fork::era() {
+        // (In a child of fork the thread may not be there. Relaxed: a hint, for a post in vain does
+        // no harm.)
+        if STARTED_IN.load(Relaxed) == fork::era() {
             // SAFETY: initialised before the monitor heard of this function.
             unsafe { libc::sem_post(ASKED.at()) };
         }
     }
 
     fn ask() {
-        DUMP.store(true, Release);
+        DUMP.store(true, Relaxed);
         // SAFETY: initialised before the signal had this action, for good. `errno` belongs to the
         // code that was interrupted.
         unsafe {
@@ -119,7 +121,7 @@ mod linux {
             }
             // SAFETY: initialised before this thread was started.
             while unsafe { libc::sem_trywait(ASKED.at()) } == 0 {}
-            if DUMP.swap(false, Acquire) {
+            if DUMP.swap(false, Relaxed) {
                 say!("{}", dump());
             } else {
                 mark_waits();

@@ -24,8 +24,27 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const REST: u32 = 50;
 
 static MARKER: Hooks<fn(), 1> = Hooks::new();
-/// Not before this time, in nanoseconds.
-static NEXT: AtomicU64 = AtomicU64::new(0);
+static NEXT: Pause = Pause(AtomicU64::new(0));
+
+/// When the next walk may be asked for, in nanoseconds.
+struct Pause(AtomicU64);
+
+impl Pause {
+    /// A walk has ended, which took so long.
+    fn rest(&self, now: Instant, took: Duration) {
+        self.0.store((now + INTERVAL.max(took * REST)).as_nanos(), Relaxed);
+    }
+
+    /// Is it time? (By the monitor alone.) Else: how long it is until then.
+    fn is_due(&self, now: Instant) -> Result<(), Duration> {
+        let left = self.0.load(Relaxed).saturating_sub(now.as_nanos());
+        if left > 0 {
+            return Err(Duration::from_nanos(left));
+        }
+        self.rest(now, Duration::ZERO);
+        Ok(())
+    }
+}
 
 /// From now on this is called when marks are due: on the monitor's thread, under no lock, so it
 /// waits for nothing.
@@ -35,20 +54,17 @@ pub(crate) fn when_due(marker: fn()) {
 
 /// A walk has ended, which took so long.
 pub(crate) fn have_been_set(now: Instant, took: Duration) {
-    let next = now + INTERVAL.max(took * REST);
-    NEXT.store(next.as_nanos(), Relaxed);
+    NEXT.rest(now, took);
 }
 
 /// Asks for marks, if they are due. Else: how long it is until then.
 pub(super) fn ask(now: Instant) -> Option<Duration> {
     let marker = MARKER.get(0)?;
-    let left = NEXT.load(Relaxed).saturating_sub(now.as_nanos());
-    if left > 0 {
-        return Some(Duration::from_nanos(left));
+    let due = NEXT.is_due(now);
+    if due.is_ok() {
+        marker();
     }
-    have_been_set(now, Duration::ZERO);
-    marker();
-    None
+    due.err()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -56,18 +72,15 @@ mod test {
     use super::*;
     use myriad_base::sys::clock;
 
-    /// (One test: the table of the marker is the process's.)
     #[test]
-    fn marks_are_asked_for_now_and_then() {
-        static ASKED: AtomicU64 = AtomicU64::new(0);
-        let now = clock::system_now();
-        when_due(|| _ = ASKED.fetch_add(1, Relaxed));
-        assert_eq!((ask(now), ASKED.load(Relaxed)), (None, 1));
-        assert_eq!((ask(now), ASKED.load(Relaxed)), (Some(INTERVAL), 1));
+    fn marks_are_due_now_and_then() {
+        let (next, now) = (Pause(AtomicU64::new(0)), clock::system_now());
+        assert_eq!(next.is_due(now), Ok(()));
+        assert_eq!(next.is_due(now), Err(INTERVAL));
         let later = now + INTERVAL;
-        assert_eq!((ask(later), ASKED.load(Relaxed)), (None, 2));
+        assert_eq!(next.is_due(later), Ok(()));
         // A walk through a million tasks.
-        have_been_set(later, Duration::from_millis(200));
-        assert_eq!((ask(later + INTERVAL), ASKED.load(Relaxed)), (Some(Duration::from_millis(9_900)), 2));
+        next.rest(later, Duration::from_millis(200));
+        assert_eq!(next.is_due(later + INTERVAL), Err(Duration::from_millis(9_900)));
     }
 }

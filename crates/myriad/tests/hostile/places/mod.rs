@@ -11,6 +11,7 @@ pub(crate) mod jobs;
 pub(crate) mod locks;
 pub(crate) mod parallel;
 pub(crate) mod priorities;
+pub(crate) mod processes;
 pub(crate) mod scopes;
 pub(crate) mod servers;
 pub(crate) mod shared;
