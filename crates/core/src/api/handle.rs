@@ -280,15 +280,12 @@ fn run_inline<T>(w: Role, task: Claimed<T>) -> Result<T, JoinError> {
     // (`Claimed`), which needs no atomics.
     unsafe {
         checkpoint::put_on_top(caller, record);
-        let (w, ended) = w.run(claimed.into());
         // What is not as usual goes to the end of the function, for good: were it to come back
         // here, the usual way would keep in registers what only the other one needs.
-        if w.running.has_context()
-            || !(*record).is_plain_on_top()
-            || !matches!(ended, Ended::Returned | Ended::ReturnedPlain)
-        {
-            return take_from_top(w, caller, held, ended);
-        }
+        let w = match w.run_on_top(claimed) {
+            (Ok(w), Ended::Returned | Ended::ReturnedPlain) => w,
+            (Ok(w) | Err(w), ended) => return take_from_top(w, caller, held, ended),
+        };
         w.running.set(caller);
         lifecycle::ends(record);
         let value = payload::take::<T>(record);
@@ -301,11 +298,11 @@ fn run_inline<T>(w: Role, task: Claimed<T>) -> Result<T, JoinError> {
 ///
 /// # Safety
 /// `task` was [`Claimed`]. It has run on top of `caller`, which goes on, and come back with
-/// `ended`.
+/// `ended`; the role is that of before.
 #[cold]
 #[inline(never)]
 unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: HeldTask<T>, ended: Ended) -> Result<T, JoinError> {
-    let mut w = w;
+    let mut w = w.refresh();
     if w.running.has_context() {
         w = context::end(w);
     }

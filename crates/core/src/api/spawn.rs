@@ -225,33 +225,44 @@ where
     F: FnOnce() -> T,
 {
     // SAFETY: `task` is the caller's, and `mode` says what its payload is (this function's
-    // contract): the closure, which is taken or dropped once, so that the result finds the payload
-    // empty; or the outcome.
+    // contract): the closure, which is taken once, so that the result finds the payload empty.
     unsafe {
-        match mode {
-            Mode::Run => {
-                if (*task).has_flags(TaskFlags::CANCELLED) {
-                    return never_start::<F>(task);
-                }
-                let f = record::take::<F>(task);
-                match user_code::body(f) {
-                    Ok(value) => {
-                        record::put(task, value);
-                        if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
-                    }
-                    Err(payload) => panicked(task, payload),
-                }
+        if mode != Mode::Run || (*task).has_flags(TaskFlags::CANCELLED) {
+            return run_nothing::<F, T>(task, mode);
+        }
+        let f = record::take::<F>(task);
+        match user_code::body(f) {
+            Ok(value) => {
+                record::put(task, value);
+                if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
             }
-            Mode::DropUnstarted => {
-                record::drop_in_place::<F>(task);
-                Ended::BySelf
-            }
-            Mode::DropOutcome => {
-                drop_outcome::<T>(task);
-                Ended::BySelf
-            }
+            Err(payload) => panicked(task, payload),
         }
     }
+}
+
+/// `run` of a closure's record where the closure is not called: the task was cancelled before it
+/// began, or something of it is to be dropped. (One function, so that `run_closure` ends by calling
+/// it and needs no frame.)
+///
+/// # Safety
+/// As for [`run_closure`].
+#[cold]
+#[inline(never)]
+unsafe fn run_nothing<F, T>(task: *mut Header, mode: Mode) -> Ended
+where
+    F: FnOnce() -> T,
+{
+    // SAFETY: `task` is the caller's, and `mode` says what its payload is (this function's
+    // contract): the closure, which is dropped once; or the outcome.
+    unsafe {
+        match mode {
+            Mode::Run => return never_start::<F>(task),
+            Mode::DropUnstarted => record::drop_in_place::<F>(task),
+            Mode::DropOutcome => drop_outcome::<T>(task),
+        }
+    }
+    Ended::BySelf
 }
 
 /// Puts the payload of its panic into a task's record. (Apart, so that a task that ends well saves
@@ -273,8 +284,6 @@ unsafe fn panicked(task: *mut Header, mut payload: Payload) -> Ended {
 ///
 /// # Safety
 /// `task` is the caller's, and its closure, an `F`, is in the record.
-#[cold]
-#[inline(never)]
 unsafe fn never_start<F>(task: *mut Header) -> Ended {
     // SAFETY: the closure is in the record (this function's contract) until it is dropped here,
     // once; then the payload is empty. The destructor is the task's own code: its panic is the

@@ -330,7 +330,7 @@ impl OwnDeque<'_> {
     /// Somebody asks for work, and the newest task was woken.
     #[cold]
     #[inline(never)]
-    fn keeps_newest(&self) -> bool {
+    fn keeps_newest(self) -> bool {
         let keeps = self.half().short_turns.get() && !self.has_public() && !self.has_two() && !on("woken-is-spawned");
         // An exchange: the monitor may say at any moment that there is to be none.
         keeps
@@ -419,7 +419,7 @@ impl OwnDeque<'_> {
     /// The private part looked empty: takes back half of the public part. True: look again.
     #[cold]
     #[inline(never)]
-    fn reclaim(&self) -> bool {
+    fn reclaim(self) -> bool {
         // A look without the lock first, as an empty deque is the usual case. Only a forced steal
         // makes it look empty when it is not, by a split above top, and we have seen that. If it
         // has backed out, split is below top again. If it has not, head is below split, unless a
@@ -442,7 +442,7 @@ impl OwnDeque<'_> {
     /// if it was stolen.
     #[cold]
     #[inline(never)]
-    fn conflict(&self, i: usize) -> *mut Header {
+    fn conflict(self, i: usize) -> *mut Header {
         let _guard = self.lock();
         let head = self.head.load(Relaxed);
         if head > i {

@@ -105,7 +105,7 @@ impl OwnDeque<'_> {
     /// The same with full fences, or with tombstones below. (Models come here always.)
     #[cold]
     #[inline(never)]
-    fn claim_special(&self, task: &Header, i: usize) -> bool {
+    fn claim_special(self, task: &Header, i: usize) -> bool {
         self.set_top(i, "claim-top-release");
         self.light("newest-light");
         if self.split.load(Relaxed) > i {
@@ -125,7 +125,7 @@ impl OwnDeque<'_> {
     /// it meanwhile, `top` goes up again, and the tombstones stay: there is nothing among them that
     /// either of us could take.
     #[inline(never)]
-    fn drop_tombstones(&self, top: usize) {
+    fn drop_tombstones(self, top: usize) {
         let split = self.split.load(Relaxed);
         let low = self.ring.with(|ring| {
             // SAFETY: we are the owner, who alone replaces the ring, so it stands still meanwhile.
@@ -175,14 +175,14 @@ impl OwnDeque<'_> {
     /// task.
     #[cold]
     #[inline(never)]
-    fn conflict_older(&self, task: &Header) -> bool {
+    fn conflict_older(self, task: &Header) -> bool {
         drop(self.lock());
         task.flags().load(Relaxed) & TaskFlags::STOLEN == 0
     }
 
     #[cold]
     #[inline(never)]
-    fn claim_public(&self, task: &Header, i: usize) -> bool {
+    fn claim_public(self, task: &Header, i: usize) -> bool {
         // Below head nothing is ours. A task that a thief has moved to its own deque has a position
         // *there*, and if that is below our head, then our slot for it may be free and still hold
         // the record's address from an earlier life. Relaxed: whoever has written such a slot again

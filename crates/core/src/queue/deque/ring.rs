@@ -57,7 +57,7 @@ impl OwnDeque<'_> {
     /// The ring may be full: looks again, and doubles it if it is.
     #[cold]
     #[inline(never)]
-    fn compact_or_grow(&self, top: usize) {
+    fn compact_or_grow(self, top: usize) {
         let capacity = self.capacity();
         // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes
         // before our reuse.

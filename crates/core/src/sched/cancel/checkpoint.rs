@@ -21,7 +21,7 @@ use crate::record::task::TaskRef;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::lock::bias_owner::pause;
-use myriad_base::sys::atomic::{Ordering, Ordering::*, Overwrite, Peek, fence};
+use myriad_base::sys::atomic::{AtomicU8, Ordering, Ordering::*, Overwrite, Peek, fence};
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use myriad_base::sys::say::say;
 // Not through `sys`: nothing of a protocol.
@@ -254,13 +254,19 @@ pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
     // read-modify-write, unless it has a number: then somebody may have a way to cancel it.
     unsafe {
         (*task).idx().store(position::on(below), Relaxed);
-        if (*task).has_flags(TaskFlags::NUMBERED) {
-            (*task).flags().fetch_or(TaskFlags::ON_TOP, Relaxed);
+        if (*task).flags().load(Relaxed) == 0 {
+            (*task).flags().store(TaskFlags::ON_TOP, Relaxed);
         } else {
-            // (Loaded once more: the three are one instruction.)
-            (*task).flags().store((*task).flags().load(Relaxed) | TaskFlags::ON_TOP, Relaxed);
+            add_on_top((*task).flags());
         }
     }
+}
+
+/// The mark beside others.
+#[cold]
+#[inline(never)]
+fn add_on_top(flags: &AtomicU8) {
+    flags.fetch_or(TaskFlags::ON_TOP, Relaxed);
 }
 
 /// A task of a scope, at its end, is about to run on top of what ran here until now; others may

@@ -16,6 +16,10 @@
 //! be gained.
 
 use super::{Peer, Worker};
+use crate::record::current::CurrentTask;
+use crate::record::header::Ended;
+use crate::record::task::Unstarted;
+use crate::sched::lifecycle;
 use myriad_base::sys::mutant::fault;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -95,6 +99,24 @@ impl Role {
             return self;
         }
         self.now().unwrap_or_else(|| crate::sched::fork::end_of_child())
+    }
+
+    /// Runs a claimed task on top of what has run here; `running` says so already. `Ok`: the task
+    /// has never been set aside, has no context, and is in no table. Else the role comes back as it
+    /// was: the caller [refreshes](Self::refresh) it.
+    ///
+    /// A role changes only where a task is set aside, and whoever is set aside on top of others
+    /// takes the [mark](Header::is_plain_on_top) off first. So what says that the task was plain
+    /// says that the role is this one yet, and the thread-local word is not read again.
+    #[inline(always)]
+    pub(crate) fn run_on_top(self, task: Unstarted) -> (Result<Role, Role>, Ended) {
+        let record = task.address();
+        let ended = lifecycle::begin(task.into());
+        // (Not by way of `deref`: that is for a role of now.)
+        let running = self.worker.peer.running.get();
+        // SAFETY: the task was claimed by its joiner, so nobody frees its record before the caller.
+        let is_plain = running == CurrentTask::of_task(record) && unsafe { (*record).is_plain_on_top() };
+        (if is_plain { Ok(self) } else { Err(self) }, ended)
     }
 
     /// The role that the thread has now, in threads mode.
