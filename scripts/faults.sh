@@ -11,6 +11,7 @@ only=${1:-}
 faults=(
     "frame-left foreign_code destructors::results_of_a_scope"
     "stale-role foreign_code waking::a_waker_whose_destructor_waits"
+    "on-top-role-kept scheduling stuck_workers::a_joiner_below"
     "future-runs-on foreign_code waking::a_waker_that_outlives_its_task"
     "as-nobody foreign_code waking::limits_in_wakers"
     "panics-pass foreign_code waking::a_token_whose_wakers_panic"
@@ -22,7 +23,7 @@ export RUSTFLAGS="${RUSTFLAGS:-} --cfg myriad_faults"
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/faults
 # A fault that makes a test hang is caught as well: by its watchdog.
 export MYRIAD_TEST_PATIENCE=20 RUST_BACKTRACE=0
-built=$(cargo test -p myriad-rt --test foreign_code --test locks --no-run 2>&1) || {
+built=$(cargo test -p myriad-rt --test foreign_code --test locks --test scheduling --no-run 2>&1) || {
     echo "$built" >&2
     exit 1
 }

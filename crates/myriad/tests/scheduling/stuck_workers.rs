@@ -243,6 +243,29 @@ fn a_ready_closure_of_a_worker_that_computes() {
     });
 }
 
+/// The same of a closure that waits on top of its joiner, which goes on as that other worker too.
+#[test]
+fn a_joiner_below_a_ready_closure() {
+    in_threads_mode(&[1, 2], |rt| {
+        rt.run(|| {
+            let (tx, rx) = bounded::<()>(1);
+            let (has_begun, begun) = bounded::<()>(1);
+            let joins = spawn(move || {
+                let waits = spawn(move || {
+                    has_begun.send(()).unwrap();
+                    rx.recv().unwrap();
+                    1
+                });
+                waits.join().unwrap() + spawn(|| 2).join().unwrap()
+            });
+            begun.recv().unwrap();
+            tx.send(()).unwrap();
+            compute_until(|| joins.is_finished());
+            assert_eq!(joins.join().unwrap(), 3);
+        });
+    });
+}
+
 /// Holds the only worker until a task polls on a spare, for as long as `done` does not hold.
 fn let_a_spare_poll(done: &Arc<AtomicBool>) -> myriad::JoinHandle<()> {
     let (has_begun, begun) = std::sync::mpsc::channel();

@@ -116,7 +116,7 @@ impl Role {
         let running = self.worker.peer.running.get();
         // SAFETY: the task was claimed by its joiner, so nobody frees its record before the caller.
         let is_plain = running == CurrentTask::of_task(record) && unsafe { (*record).is_plain_on_top() };
-        (if is_plain { Ok(self) } else { Err(self) }, ended)
+        (if is_plain || fault("on-top-role-kept") { Ok(self) } else { Err(self) }, ended)
     }
 
     /// The role that the thread has now, in threads mode.
