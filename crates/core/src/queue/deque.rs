@@ -53,6 +53,7 @@ mod claims;
 mod fairness;
 mod ring;
 mod thieves;
+mod woken;
 
 use crate::record::header::Header;
 use crate::record::task::{Runnable, Unstarted};
@@ -124,6 +125,8 @@ struct OwnerHalf {
     special: Cell<u8>,
     /// Where [`Deque::pop_between`] goes on, and up to where.
     cursor: Cell<(usize, usize)>,
+    /// The woken futures at the newest end.
+    run: woken::Run,
 }
 
 /// The owner's half, which is reached by [`OwnDeque::half`] alone.
@@ -205,6 +208,7 @@ impl Deque {
                 special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
                 cursor: Cell::new((FIRST, FIRST)),
                 short_turns: Cell::new(false),
+                run: woken::Run::new(),
             }),
             fence,
             steal_request: Line(AtomicU32::new(0)),
@@ -324,7 +328,9 @@ impl OwnDeque<'_> {
     /// a time.)
     #[inline(always)]
     pub(crate) fn push_woken(&self, task: Runnable) -> bool {
-        self.push_unclaimed(task) && !self.keeps_newest()
+        let top = self.make_room();
+        self.half().run().add(top);
+        self.push_at(top, task) && !self.keeps_newest()
     }
 
     /// Somebody asks for work, and the newest task was woken.
@@ -392,11 +398,16 @@ impl OwnDeque<'_> {
         self.slot(self.top.load(Relaxed) - 1).load(Relaxed)
     }
 
-    /// Takes the newest task.
+    /// Takes the newest task; of several that were woken, now and then [the oldest](woken).
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<Runnable> {
         loop {
             let top = self.top.load(Relaxed);
+            if self.half().run().is_next(top)
+                && let Some(task) = self.pop_woken(top)
+            {
+                return Some(task);
+            }
             if top <= self.split.load(Relaxed) {
                 if !self.reclaim() {
                     return None;
@@ -411,6 +422,7 @@ impl OwnDeque<'_> {
             // where it was not; now it is out of the deque (I1). Null is a tombstone.
             let task = unsafe { Runnable::from_slot(task) };
             if task.is_some() {
+                self.half().run().popped(i);
                 return task;
             }
         }

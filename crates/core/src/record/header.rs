@@ -234,7 +234,7 @@ impl Header {
     }
 
     /// Makes it one of this kind.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn set_kind_of_test(&mut self, kind: Kind) {
         self.kind.set(kind);
     }

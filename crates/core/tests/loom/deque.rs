@@ -20,6 +20,16 @@ impl World {
         Arc::new(World { deque: Deque::new(Fence::new(0), capacity), tasks: Tasks::new(n) })
     }
 
+    /// The same of futures that were woken, all queued in this order.
+    fn woken(capacity: usize, n: usize) -> Arc<World> {
+        let world = World { deque: Deque::new(Fence::new(0), capacity), tasks: Tasks::woken(n) };
+        for number in 1..=n {
+            world.tasks.get(number).write();
+            world.owner().push_woken(world.tasks.get(number).future());
+        }
+        Arc::new(world)
+    }
+
     // -------------------------------------------------------------------------------------------------
     // owner
 
@@ -350,7 +360,54 @@ fn oldest_wraps_around() {
     });
 }
 
+/// Of several that were woken the oldest is taken while it is forced away.
+fn woken_forced() {
+    play(&World::woken(4, 3), &[forced], |w| {
+        w.pop_and_run();
+        w.pop_and_run();
+    });
+}
+
+/// The rest of those that were woken moves down while one is forced away.
+fn woken_move_down() {
+    play(&World::woken(8, 4), &[forced_twice], |w| {
+        w.pop_and_run();
+        w.pop_and_run();
+        w.pop_and_run();
+    });
+}
+
+/// What was woken is shared while it is taken.
+fn woken_shared() {
+    play(&World::woken(4, 4), &[either], |w| {
+        w.pop_and_run();
+        w.publish();
+        w.pop_and_run();
+    });
+}
+
 pub static SCRIPTS: &[Script] = &[
+    Script {
+        name: "deque.woken_forced",
+        run: woken_forced,
+        bound: (Some(3), Some(4)),
+        mutants: &["woken-load-store"],
+        ..SCRIPT
+    },
+    Script {
+        name: "deque.woken_move_down",
+        run: woken_move_down,
+        bound: (Some(3), Some(4)),
+        mutants: &["run-moves-unlocked"],
+        ..SCRIPT
+    },
+    Script {
+        name: "deque.woken_shared",
+        run: woken_shared,
+        bound: (Some(3), Some(4)),
+        mutants: &["woken-load-store"],
+        ..SCRIPT
+    },
     Script { name: "deque.lone_public", run: lone_public, bound: (Some(4), None), ..SCRIPT },
     Script {
         name: "deque.forced_newest",

@@ -1,6 +1,6 @@
 //! Tasks of a script: real headers, each with a watched cell that says what became of the task.
 
-use crate::record::header::{Ended, Header, Mode};
+use crate::record::header::{Ended, Header, Kind, Mode};
 use crate::record::task::{Runnable, TaskRef, Unstarted};
 use myriad_base::sys::cell::UnsafeCell;
 
@@ -59,6 +59,11 @@ impl Task {
         // SAFETY: a script has a task in one queue at most, and tasks live to its end.
         unsafe { Unstarted::from_raw(self.pointer()) }
     }
+    /// A future, which is in no queue.
+    pub fn future(&self) -> Runnable {
+        // SAFETY: as in `unstarted`.
+        unsafe { Runnable::from_raw(self.pointer()) }
+    }
     /// A step in the record's life; loom reports one that is not ordered with the others.
     pub fn change(&self, from: Life, to: Life) {
         self.life.with_mut(|life| {
@@ -92,6 +97,12 @@ pub struct Tasks(Box<[Task]>);
 impl Tasks {
     pub fn new(n: usize) -> Tasks {
         Tasks((0..n).map(|_| Task::new()).collect())
+    }
+    /// The same, of futures that were woken.
+    pub fn woken(n: usize) -> Tasks {
+        let mut tasks = Tasks::new(n);
+        tasks.0.iter_mut().for_each(|task| task.header.set_kind_of_test(Kind::FUTURE));
+        tasks
     }
     pub fn get(&self, number: usize) -> &Task {
         &self.0[number - 1]

@@ -392,3 +392,39 @@ fn calls_from_outside_leave_turns_to_what_is_ready() {
         },
     );
 }
+
+/// Each of 32 futures sends to all others, and receives as much, for 50 rounds. One that is woken
+/// waits its turn, in which it finds messages of many: were each polled for a single one there would
+/// be 0.4 polls of a message.
+#[test]
+fn who_hears_from_many_is_not_polled_for_each() {
+    const TASKS: usize = 32;
+    const ROUNDS: usize = 50;
+    each(&[1], |rt| {
+        let (to, inboxes): (Vec<_>, Vec<_>) = (0..TASKS).map(|_| bounded(2 * TASKS)).unzip();
+        let polls = Arc::new(AtomicUsize::new(0));
+        rt.run(|| {
+            let all = inboxes.into_iter().enumerate().map(|(i, inbox)| {
+                let (to, polls) = (to.clone(), polls.clone());
+                let mut task = Box::pin(async move {
+                    for round in 0..ROUNDS {
+                        for k in 1..TASKS {
+                            to[(i + k) % TASKS].send_async(round).await.unwrap();
+                        }
+                        for _ in 1..TASKS {
+                            inbox.recv_async().await.unwrap();
+                        }
+                    }
+                });
+                spawn_async(poll_fn(move |cx| {
+                    polls.fetch_add(1, Relaxed);
+                    task.as_mut().poll(cx)
+                }))
+            });
+            let all: Vec<_> = all.collect();
+            all.into_iter().for_each(|task| task.join().unwrap());
+        });
+        let (polls, messages) = (polls.load(Relaxed), TASKS * (TASKS - 1) * ROUNDS);
+        assert!(polls * 5 < messages, "{polls} polls for {messages} messages");
+    });
+}

@@ -1,0 +1,128 @@
+//! Which of the woken is next, the move of a run, and many threads, counting.
+
+use super::GAP;
+use crate::queue::deque::{BATCH, Deque, OwnDeque};
+use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken, unstarted};
+use crate::record::header::{Header, Kind};
+use crate::record::task::Runnable;
+use myriad_base::sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use myriad_base::sys::fence::Fence;
+use std::ptr::null_mut;
+
+fn owner(deque: &Deque) -> OwnDeque<'_> {
+    // SAFETY: the calling thread is the owner, in these tests.
+    unsafe { deque.owner() }
+}
+
+/// Futures that have been polled.
+fn futures(n: usize) -> Vec<TestRecord> {
+    let mut records = records(n);
+    records.iter_mut().for_each(|record| record.set_kind(Kind::FUTURE));
+    records
+}
+
+fn pop(deque: &Deque) -> *mut Header {
+    taken(owner(deque).pop())
+}
+
+#[test]
+fn of_several_the_oldest_is_next_and_one_alone_follows_at_once() {
+    let (deque, woken, spawned) = (Deque::new(Fence::new(0), 2), futures(6), records(2));
+    let wake = |i: usize| owner(&deque).push_woken(runnable(&woken[i]));
+    owner(&deque).push(unstarted(&spawned[0]));
+    (0..3).for_each(|i| _ = wake(i));
+    assert_eq!(pop(&deque), pointer(&woken[0]));
+    // This turn wakes one: it is next; its turn wakes none.
+    wake(3);
+    assert_eq!([pop(&deque), pop(&deque)], [pointer(&woken[3]), pointer(&woken[1])]);
+    // Two; then what is spawned comes first, and the run goes on.
+    wake(4);
+    wake(5);
+    owner(&deque).push(unstarted(&spawned[1]));
+    assert_eq!(pop(&deque), pointer(&spawned[1]));
+    assert_eq!([pop(&deque), pop(&deque), pop(&deque)], [2, 4, 5].map(|i| pointer(&woken[i])));
+    assert_eq!([pop(&deque), pop(&deque)], [pointer(&spawned[0]), null_mut()]);
+}
+
+/// Tasks that always wake two more than they are: the ring stays small, and what lies below the run
+/// stays where it is.
+#[test]
+fn a_run_that_goes_on_for_long_needs_no_more_room() {
+    let (deque, woken, spawned) = (Deque::new(Fence::new(0), 2), futures(10), records(1));
+    owner(&deque).push(unstarted(&spawned[0]));
+    let mut next = 0..;
+    let mut wake = || _ = owner(&deque).push_woken(runnable(&woken[next.next().unwrap() % 10]));
+    (0..10).for_each(|_| wake());
+    for i in (0..100 * GAP).step_by(2) {
+        assert_eq!(pop(&deque), pointer(&woken[i % 10]));
+        assert_eq!(pop(&deque), pointer(&woken[(i + 1) % 10]));
+        wake();
+        wake();
+    }
+    assert!(deque.len() <= 2 * GAP && owner(&deque).capacity() <= 4 * GAP);
+    (0..10).for_each(|i| assert_eq!(pop(&deque), pointer(&woken[i])));
+    assert_eq!([pop(&deque), pop(&deque)], [pointer(&spawned[0]), null_mut()]);
+}
+
+#[test]
+fn each_woken_task_is_taken_once() {
+    const TASKS: usize = 200_000;
+    let woken = futures(TASKS);
+    let closures = records(TASKS);
+    let counts: Vec<AtomicU32> = (0..2 * TASKS).map(|_| AtomicU32::new(0)).collect();
+    let (drained, size) = (AtomicBool::new(false), size_of::<TestRecord>());
+    let (bases, deque) = ([&woken, &closures].map(|all| all.as_ptr().addr()), Deque::new(Fence::new(0), 2));
+    let take = |task: Runnable| {
+        let is_closure = !task.is_future();
+        let number = (task.into_raw().addr() - bases[usize::from(is_closure)]) / size;
+        // Relaxed: read again after the threads were joined.
+        counts[number + if is_closure { TASKS } else { 0 }].fetch_add(1, Relaxed);
+    };
+    std::thread::scope(|s| {
+        for thief in 0..2 {
+            let (deque, take, drained) = (&deque, &take, &drained);
+            s.spawn(move || {
+                let mut room = [const { None }; BATCH];
+                while !drained.load(Relaxed) {
+                    deque.request();
+                    let n = deque.steal(&mut room[..1 + thief * 20]);
+                    room[..n].iter_mut().filter_map(Option::take).for_each(take);
+                    if n == 0 {
+                        deque.steal_forced().map_or_else(std::thread::yield_now, take);
+                    }
+                }
+            });
+        }
+        let (mut random, owner) = (Random(1), owner(&deque));
+        let shares = |asked, random: &mut Random| {
+            if asked {
+                deque.take_request();
+                _ = if random.below(2) == 0 { owner.publish() } else { owner.publish_lone() };
+            }
+        };
+        let (mut futures, mut unstarted_ones) = (woken.iter(), closures.iter());
+        let mut left = 2 * TASKS;
+        while left > 0 {
+            for _ in 0..random.below(12) {
+                let asked = match random.below(8) {
+                    0 => unstarted_ones.next().map(|record| owner.push(unstarted(record))),
+                    _ => futures.next().map(|record| owner.push_woken(runnable(record))),
+                };
+                let asked = asked.or_else(|| unstarted_ones.next().map(|record| owner.push(unstarted(record))));
+                left -= usize::from(asked.is_some());
+                shares(asked == Some(true), &mut random);
+            }
+            for _ in 0..random.below(12) {
+                match random.below(20) {
+                    0 => owner.pop_oldest().into_iter().for_each(take),
+                    1 => owner.pop_between().into_iter().for_each(take),
+                    _ => owner.pop().into_iter().for_each(take),
+                }
+            }
+        }
+        std::iter::from_fn(|| owner.pop()).for_each(take);
+        drained.store(true, Relaxed);
+    });
+    assert!(!deque.is_busy());
+    assert_eq!(counts.iter().position(|n| n.load(Relaxed) != 1), None, "a task taken twice, or not at all");
+}
