@@ -8,32 +8,31 @@
 //! that call, and does not move meanwhile. The list is used by its thread alone, and no user code
 //! runs in between. Frames of tasks that are set aside stand in it, too.
 
+use crate::action::{About, Change, SendHeld, hold};
+use crate::kept::Kept;
+use crate::queue::{Queue, Taken};
 use myriad_core::engine::running::UnderWay;
-use myriad_core::engine::unwind::drop_quietly;
-use std::cell::{Cell, RefCell};
+use myriad_core::engine::unwind::discard;
+use myriad_core::engine::user_code;
+use std::cell::{Cell, UnsafeCell};
 use std::ptr::null;
 
 thread_local! {
     static NEWEST: Cell<*const Frame> = const { Cell::new(null()) };
 }
 
-/// A send that is held.
-pub(crate) trait Held: Send {
-    /// Puts the action into its agent's queue.
-    fn send(self: Box<Self>);
-}
-
 /// See the module's header.
 pub(crate) struct Frame {
-    /// The agent's cell: compared, never followed.
-    agent: *const (),
+    /// The address of the agent's cell.
+    agent: usize,
     task: UnderWay,
     older: Cell<*const Frame>,
     newer: Cell<*const Frame>,
     /// Are sends held? Not any more once they went out, or the action has failed.
     holds: Cell<bool>,
-    /// What the action has sent. Empty between two actions.
-    held: RefCell<Vec<Box<dyn Held>>>,
+    /// What the action has sent. Empty between two actions. (Of this thread alone, and borrowed for
+    /// one call of the queue.)
+    held: UnsafeCell<Queue<SendHeld>>,
 }
 
 /// In the list until this is dropped.
@@ -78,46 +77,39 @@ fn find<R>(mut f: impl FnMut(&Frame) -> Option<R>) -> Option<R> {
 }
 
 /// Is the caller an action of this agent?
-pub(crate) fn runs_here(agent: *const ()) -> bool {
+pub(crate) fn runs_here(agent: usize) -> bool {
     find(|frame| (frame.agent == agent).then_some(())).is_some()
 }
 
-/// Does the caller stand in an action whose sends are held?
-#[inline]
-pub(crate) fn holds() -> bool {
-    find(|frame| Some(frame.holds.get())).unwrap_or(false)
-}
-
-/// Holds a send. The caller stands in an action that [holds](holds) sends.
-pub(crate) fn hold(send: Box<dyn Held>) {
-    let mut send = Some(send);
-    find(|frame| {
-        frame.held.borrow_mut().extend(send.take());
-        Some(())
-    });
+/// Where sends of the caller are held, if it stands in an action: that frame is for this call.
+#[inline(always)]
+pub(crate) fn holding<'a>() -> Option<&'a Frame> {
+    let frame = find(|frame| Some(std::ptr::from_ref(frame)))?;
+    // SAFETY: the caller stands in that frame's `enter`, so the frame stands until the caller
+    // returns into that; and who asks has the answer for one call of its own.
+    Some(unsafe { &*frame }).filter(|frame| frame.holds.get())
 }
 
 impl Frame {
     /// For actions of the agent with the cell of this address, one after the other, which the
-    /// caller runs.
-    pub(crate) fn new(agent: *const ()) -> Frame {
+    /// caller runs within [`enter`](Self::enter).
+    pub(crate) fn new(agent: usize) -> Frame {
         Frame {
             agent,
             task: UnderWay::here(),
             older: Cell::new(null()),
             newer: Cell::new(null()),
             holds: Cell::new(false),
-            held: RefCell::new(Vec::new()),
+            held: UnsafeCell::new(Queue::new()),
         }
     }
 
-    /// Runs `f` as an action.
+    /// Calls `f`, in which actions run.
     #[inline]
     pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         let older = NEWEST.get();
         self.older.set(older);
         self.newer.set(null());
-        self.holds.set(true);
         NEWEST.set(self);
         // SAFETY: it is null or in the list of this thread, so it stands.
         if let Some(older) = unsafe { older.as_ref() } {
@@ -127,19 +119,48 @@ impl Frame {
         f()
     }
 
-    /// Sends what is held, and what is held meanwhile; then holds no more.
-    #[inline]
-    pub(crate) fn release(&self) {
-        while !self.held.borrow().is_empty() {
-            let mut held = self.held.take();
-            held.drain(..).for_each(Held::send);
-            // (A send may drop the last handle of an agent, whose value sends: that has come into
-            // new memory.)
-            let mut more = self.held.borrow_mut();
-            if more.is_empty() {
-                *more = held;
-            }
+    /// The next one who sends does so in an action.
+    #[inline(always)]
+    pub(crate) fn begin(&self) {
+        self.holds.set(true);
+    }
+
+    /// Holds a send of the action that runs.
+    #[inline(always)]
+    pub(crate) fn hold<T: Send + Sync + 'static, C: Change<T>>(
+        &self,
+        to: Kept<T>,
+        change: C,
+        about: Option<Box<About>>,
+    ) {
+        // SAFETY: nobody else borrows it meanwhile (see the field).
+        hold(unsafe { &mut *self.held.get() }, to, change, about);
+    }
+
+    /// Takes out the oldest send that is held.
+    #[inline(always)]
+    fn pop(&self) -> Option<Taken<SendHeld>> {
+        // SAFETY: nobody else borrows it meanwhile (see the field).
+        unsafe { &mut *self.held.get() }.pop()
+    }
+
+    /// Sends what is held, and what is held meanwhile. How much was that? (A send may drop the last
+    /// handle of an agent, whose value sends.)
+    #[inline(always)]
+    fn send_held(&self) -> usize {
+        let mut count = 0;
+        while let Some(held) = self.pop() {
+            // SAFETY: it was taken out last, and is not used afterwards.
+            unsafe { (held.kind.call)(held.payload) };
+            count += 1;
         }
+        count
+    }
+
+    /// Sends what is held, and holds no more.
+    #[inline(always)]
+    pub(crate) fn release(&self) {
+        self.send_held();
         self.holds.set(false);
     }
 
@@ -148,7 +169,10 @@ impl Frame {
     pub(crate) fn give_up(&self) {
         self.holds.set(false);
         // (One by one: two destructors that panic at once would end the process.)
-        self.held.take().into_iter().for_each(drop_quietly);
+        while let Some(held) = self.pop() {
+            // SAFETY: it was taken out last, and is not used afterwards.
+            _ = user_code::call(|| unsafe { held.drop() }).map_err(discard);
+        }
     }
 }
 
@@ -172,8 +196,5 @@ impl Frame {
 /// ```
 #[doc(alias = "release-pending-sends")]
 pub fn release_pending_sends() -> usize {
-    let held = find(|frame| Some(frame.held.take())).unwrap_or_default();
-    let count = held.len();
-    held.into_iter().for_each(Held::send);
-    count
+    holding().map_or(0, Frame::send_held)
 }
