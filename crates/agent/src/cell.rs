@@ -91,7 +91,8 @@ impl<T: Send + Sync + 'static> Cell<T> {
     /// Runs `f` under the lock: nothing of the user's, nothing that waits or panics.
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&mut Shared<T>) -> R) -> R {
-        // SAFETY: the closures of this module are short, and call neither user code nor another lock.
+        // SAFETY: the closures of this module are short, and call neither user code nor another
+        // lock.
         let _guard = unsafe { Caller::get().lock(&self.lock) };
         // SAFETY: the lock is held, and what is shared is reached under it only.
         f(unsafe { &mut *self.shared.get() })

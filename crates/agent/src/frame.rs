@@ -6,20 +6,30 @@
 //!
 //! **Invariants.** A frame is in the list of the thread that entered it, from `enter` to the end of
 //! that call, and does not move meanwhile. The list is used by its thread alone, and no user code
-//! runs in between. Frames of tasks that are set aside stand in it, too.
+//! runs in between. Frames of tasks that are set aside stand in it, too: so a look that passes many
+//! makes an index of them by their tasks, which goes with the last one. Two frames of one task are
+//! of one agent, and the newer one is left first: a call that blocks may be made in place.
 
 use crate::action::{About, Change, SendHeld, hold};
 use crate::kept::Kept;
 use crate::queue::{Queue, Taken};
+use myriad_base::hash::Numbers;
 use myriad_core::engine::running::UnderWay;
 use myriad_core::engine::unwind::discard;
 use myriad_core::engine::user_code;
 use std::cell::{Cell, UnsafeCell};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 thread_local! {
     static NEWEST: Cell<*const Frame> = const { Cell::new(null()) };
+    /// A box, or null. Has the newest frame of each task, by the task's number.
+    static INDEX: Cell<*mut Index> = const { Cell::new(null_mut()) };
 }
+
+type Index = Numbers<usize, *const Frame>;
+
+/// A look that has passed so many frames makes an index.
+const MANY: usize = 16;
 
 /// See the module's header.
 pub(crate) struct Frame {
@@ -28,6 +38,8 @@ pub(crate) struct Frame {
     task: UnderWay,
     older: Cell<*const Frame>,
     newer: Cell<*const Frame>,
+    /// The older one of the same task, or null. Known if there is an index.
+    below: Cell<*const Frame>,
     /// Are sends held? Not any more once they went out, or the action has failed.
     holds: Cell<bool>,
     /// What the action has sent. Empty between two actions. (Of this thread alone, and borrowed for
@@ -51,43 +63,74 @@ impl Drop for Entered<'_> {
                 (*older).newer.set(newer);
             }
         }
+        if !INDEX.get().is_null() {
+            self.0.leave_index();
+        }
     }
 }
 
-/// Calls `f` with each frame of the calling task, the newest first, until that says so.
+/// The newest frame of the calling task.
 #[inline]
-fn find<R>(mut f: impl FnMut(&Frame) -> Option<R>) -> Option<R> {
+fn find<'a>() -> Option<&'a Frame> {
     // (At the very end of a thread there is no list any more.)
-    let mut at = NEWEST.try_with(Cell::get).unwrap_or(null());
-    if at.is_null() {
-        return None;
-    }
+    let newest = NEWEST.try_with(Cell::get).unwrap_or(null());
+    // SAFETY: what is in the list of this thread stands. That of the calling task stands until the
+    // caller returns into `enter`: who asks has the answer for one call of its own.
+    let newest = unsafe { newest.as_ref() }?;
     let here = UnderWay::here();
-    // SAFETY: what is in the list of this thread stands, and nothing leaves it here: `f` is code of
-    // this crate, which does not wait.
-    while let Some(frame) = unsafe { at.as_ref() } {
-        if frame.task == here
-            && let Some(found) = f(frame)
-        {
-            return Some(found);
+    if newest.task == here { Some(newest) } else { find_older(newest, here) }
+}
+
+#[inline(never)]
+fn find_older(newest: &Frame, here: UnderWay) -> Option<&Frame> {
+    // SAFETY: the index has frames of this thread's list, which stand; it is used for this look.
+    // The same holds for the list.
+    unsafe {
+        if let Some(index) = INDEX.get().as_ref() {
+            return index.get(&here.number()).and_then(|frame| frame.as_ref());
         }
-        at = frame.older.get();
+        let (mut at, mut passed) = (newest, 0);
+        let found = loop {
+            if at.task == here {
+                break Some(at);
+            }
+            let Some(older) = at.older.get().as_ref() else { break None };
+            (at, passed) = (older, passed + 1);
+        };
+        if passed > MANY {
+            make_index(newest);
+        }
+        found
     }
-    None
+}
+
+/// Makes an index of this frame and all that are older.
+#[cold]
+fn make_index(newest: &Frame) {
+    let mut oldest = newest;
+    INDEX.set(Box::into_raw(Box::default()));
+    // SAFETY: what is in the list of this thread stands.
+    unsafe {
+        while let Some(older) = oldest.older.get().as_ref() {
+            oldest = older;
+        }
+        oldest.enter_index();
+        while let Some(newer) = oldest.newer.get().as_ref() {
+            oldest = newer;
+            oldest.enter_index();
+        }
+    }
 }
 
 /// Is the caller an action of this agent?
 pub(crate) fn runs_here(agent: usize) -> bool {
-    find(|frame| (frame.agent == agent).then_some(())).is_some()
+    find().is_some_and(|frame| frame.agent == agent)
 }
 
 /// Where sends of the caller are held, if it stands in an action: that frame is for this call.
 #[inline(always)]
 pub(crate) fn holding<'a>() -> Option<&'a Frame> {
-    let frame = find(|frame| Some(std::ptr::from_ref(frame)))?;
-    // SAFETY: the caller stands in that frame's `enter`, so the frame stands until the caller
-    // returns into that; and who asks has the answer for one call of its own.
-    Some(unsafe { &*frame }).filter(|frame| frame.holds.get())
+    find().filter(|frame| frame.holds.get())
 }
 
 impl Frame {
@@ -99,6 +142,7 @@ impl Frame {
             task: UnderWay::here(),
             older: Cell::new(null()),
             newer: Cell::new(null()),
+            below: Cell::new(null()),
             holds: Cell::new(false),
             held: UnsafeCell::new(Queue::new()),
         }
@@ -115,8 +159,36 @@ impl Frame {
         if let Some(older) = unsafe { older.as_ref() } {
             older.newer.set(self);
         }
+        if !INDEX.get().is_null() {
+            self.enter_index();
+        }
         let _entered = Entered(self);
         f()
+    }
+
+    /// Is its task's newest frame from now on.
+    #[cold]
+    #[inline(never)]
+    fn enter_index(&self) {
+        // SAFETY: there is an index, which is used for this change.
+        let below = unsafe { &mut *INDEX.get() }.insert(self.task.number(), self);
+        self.below.set(below.unwrap_or(null()));
+    }
+
+    /// The contrary. The frame is out of the list already.
+    #[cold]
+    #[inline(never)]
+    fn leave_index(&self) {
+        // SAFETY: there is an index, which is used for this change, or goes.
+        unsafe {
+            if NEWEST.get().is_null() {
+                drop(Box::from_raw(INDEX.replace(null_mut())));
+            } else if self.below.get().is_null() {
+                (*INDEX.get()).remove(&self.task.number());
+            } else {
+                (*INDEX.get()).insert(self.task.number(), self.below.get());
+            }
+        }
     }
 
     /// The next one who sends does so in an action.
