@@ -141,7 +141,7 @@ CAUGHT = {
 # Who runs bodies, and how often.
 BODIES = {
     "actor": {"cell": 1, "control": 1, "server/turn": 2, "supervisor/child": 1, "task": 3},
-    "agent": {"turn": 2},
+    "agent": {"run": 2, "turn": 1},
     "flow": {"dataflow/node": 1, "dataflow/time_limits": 1, "graph/limits": 2, "graph/run": 1, "ops/ended": 1, "ops/line": 2, "ops/line_async": 2, "process/body": 6, "process/recovery": 1},
     "core": {
         "api/blocking/mod": 1, "api/future": 2, "api/pair": 4, "api/scope": 2, "api/spawn": 1, "api/time/timeout": 1, "api/token": 1,

@@ -1,6 +1,6 @@
 //! The handle of an agent: making, sending, reading.
 
-use crate::action::{Action, Place};
+use crate::action::{self, About, AsNew, Boxed, Change, OnCopy, Place};
 use crate::cell::Cell;
 use crate::error::AgentError;
 use crate::frame;
@@ -96,7 +96,7 @@ impl<T: Send + Sync + 'static> Agent<T> {
     where
         T: Clone,
     {
-        T::clone(&self.0.snapshot())
+        self.0.read(T::clone)
     }
 
     /// Sends an action that changes the value, and goes on.
@@ -123,7 +123,7 @@ impl<T: Send + Sync + 'static> Agent<T> {
     where
         T: Clone,
     {
-        self.send_to(on_copy(action), Place::Home)
+        self.send_to(OnCopy(action), Place::Home)
     }
 
     /// Sends an action that makes a new value of the old one: [`send`](Self::send) for values that
@@ -141,7 +141,7 @@ impl<T: Send + Sync + 'static> Agent<T> {
     /// ```
     #[inline]
     pub fn swap(&self, action: impl FnOnce(&T) -> T + Send + 'static) -> Result<(), AgentError> {
-        self.send_to(action, Place::Home)
+        self.send_to(AsNew(action), Place::Home)
     }
 
     /// Sends an action that blocks in the system: it runs on a thread for
@@ -161,7 +161,7 @@ impl<T: Send + Sync + 'static> Agent<T> {
     where
         T: Clone,
     {
-        self.send_to(on_copy(action), Place::Blocking)
+        self.send_to(OnCopy(action), Place::Blocking)
     }
 
     /// Sends an action that runs in this pool. Its turn is that of all actions.
@@ -184,27 +184,31 @@ impl<T: Send + Sync + 'static> Agent<T> {
     where
         T: Clone,
     {
-        self.send_to(on_copy(action), Place::Pool(pool))
+        self.send_to(OnCopy(action), Place::Pool(pool))
     }
 
     #[inline]
-    fn send_to(&self, action: impl FnOnce(&T) -> T + Send + 'static, place: Place) -> Result<(), AgentError> {
-        if !frame::holds() {
-            return self.0.push_or_refuse(Action::change(action, place));
+    fn send_to(&self, change: impl Change<T>, place: Place) -> Result<(), AgentError> {
+        if action::is_small(&change, &self.0) {
+            self.send_change(change, place)
+        } else {
+            self.send_change(Boxed(Box::new(change)), place)
         }
-        if let Some(error) = self.0.error() {
-            return Err(error);
-        }
-        frame::hold(Action::held(&self.0, action, place));
-        Ok(())
     }
-}
 
-#[inline]
-fn on_copy<T: Clone>(action: impl FnOnce(&mut T) + Send + 'static) -> impl FnOnce(&T) -> T + Send + 'static {
-    move |old| {
-        let mut value = old.clone();
-        action(&mut value);
-        value
+    #[inline(always)]
+    fn send_change(&self, change: impl Change<T>, place: Place) -> Result<(), AgentError> {
+        match frame::holding() {
+            None => {
+                let about = About::here(place);
+                let pool = about.as_ref().map(|about| about.pool(self.0.home));
+                self.0.send(pool, |queue| action::push(queue, change, about))
+            }
+            Some(frame) => {
+                let to = self.0.keep()?;
+                frame.hold(to, change, About::here(place));
+                Ok(())
+            }
+        }
     }
 }

@@ -16,26 +16,35 @@
 //! **Rejected.** An [inbox](myriad_sync::inbox) beside the lock: a failure has to tell the marks in
 //! the queue and refuse sends in one step, or a restart comes between.
 
-use crate::action::{Action, Told, What};
+mod consume;
+
+pub(crate) use consume::Next;
+
+use crate::action::Actions;
 use crate::error::AgentError;
+use crate::kept::Kept;
 use crate::rules::Rules;
 use crate::turn::Turn;
 use myriad_base::lock::biased::BiasedLock;
+use myriad_base::sys::atomic::{AtomicBool, Ordering::Relaxed};
 use myriad_core::Handle;
 use myriad_core::engine::running::call_nested;
-use myriad_core::engine::unwind::drop_quietly;
+use myriad_core::engine::unwind::{discard, drop_quietly};
 use myriad_core::engine::user_code;
 use myriad_core::engine::wait::Caller;
 use std::cell::UnsafeCell;
-use std::collections::VecDeque;
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
+use std::{process, ptr};
 
 /// See the module's header.
 pub(crate) struct Cell<T: 'static> {
     /// Where its actions run.
     pub(crate) home: Handle,
     lock: BiasedLock,
+    /// Were there ever rules? Written under the lock; a hint for an action, which has been sent and
+    /// taken out under it.
+    has_rules: AtomicBool,
     /// Reached under the lock.
     shared: ManuallyDrop<UnsafeCell<Shared<T>>>,
 }
@@ -50,27 +59,40 @@ struct Shared<T: 'static> {
     value: Arc<T>,
     rules: Option<Arc<Rules<T>>>,
     error: Option<Box<AgentError>>,
-    queue: VecDeque<Action<T>>,
+    queue: Actions<T>,
+    /// References that are counted here: see `kept.rs`.
+    kept: u32,
     is_idle: bool,
+    /// Was this value handed out? Then only its `Arc` knows whether somebody has it.
+    was_read: bool,
+    /// So many read this value now without a reference: see [`Reading`].
+    readers: u16,
 }
 
 // Without the counts of its `Arc`, and without its value, which has an `Arc` of its own.
 const _: () = assert!(size_of::<Cell<u64>>() <= 96);
 
-/// What an action finds: the value, and the rules.
-pub(crate) type Found<T> = (*const T, Option<Arc<Rules<T>>>);
-
 impl<T: Send + Sync + 'static> Cell<T> {
     pub(crate) fn new(value: T, home: Handle) -> Cell<T> {
-        let value = Arc::new(value);
-        let shared = Shared { value, rules: None, error: None, queue: VecDeque::new(), is_idle: true };
-        Cell { home, lock: BiasedLock::new(), shared: ManuallyDrop::new(UnsafeCell::new(shared)) }
+        let shared = Shared {
+            value: Arc::new(value),
+            rules: None,
+            error: None,
+            queue: Actions::new(),
+            kept: 0,
+            is_idle: true,
+            was_read: false,
+            readers: 0,
+        };
+        let shared = ManuallyDrop::new(UnsafeCell::new(shared));
+        Cell { home, lock: BiasedLock::new(), has_rules: AtomicBool::new(false), shared }
     }
 
     /// Runs `f` under the lock: nothing of the user's, nothing that waits or panics.
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&mut Shared<T>) -> R) -> R {
-        // SAFETY: the closures of this file are short, and call neither user code nor another lock.
+        // SAFETY: the closures of this module are short, and call neither user code nor another
+        // lock.
         let _guard = unsafe { Caller::get().lock(&self.lock) };
         // SAFETY: the lock is held, and what is shared is reached under it only.
         f(unsafe { &mut *self.shared.get() })
@@ -78,20 +100,36 @@ impl<T: Send + Sync + 'static> Cell<T> {
 
     #[inline]
     pub(crate) fn snapshot(&self) -> Arc<T> {
-        self.locked(|shared| shared.value.clone())
+        self.locked(|shared| {
+            shared.was_read = true;
+            shared.value.clone()
+        })
+    }
+
+    /// Calls `f`, which is the user's, with the value of now.
+    #[inline]
+    pub(crate) fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        let value = self.locked(|shared| {
+            let readers = shared.readers.checked_add(1)?;
+            shared.readers = readers;
+            Some(Arc::as_ptr(&shared.value))
+        });
+        let Some(value) = value else { return f(&self.snapshot()) };
+        let reading = Reading { cell: self, value };
+        // SAFETY: the value stands as long as it is read, by the invariant of `Reading`.
+        f(unsafe { &*reading.value })
     }
 
     pub(crate) fn rules(&self) -> Option<Arc<Rules<T>>> {
         self.locked(|shared| shared.rules.clone())
     }
 
-    /// For the consumer. The value stands until the consumer, who alone replaces it, does so.
-    #[inline]
-    pub(crate) fn found(&self) -> Found<T> {
-        self.locked(|shared| (Arc::as_ptr(&shared.value), shared.rules.clone()))
+    /// Are there rules, or were there once? For an action.
+    #[inline(always)]
+    pub(crate) fn has_rules(&self) -> bool {
+        self.has_rules.load(Relaxed)
     }
 
-    #[inline]
     pub(crate) fn error(&self) -> Option<AgentError> {
         self.locked(|shared| shared.error.as_deref().cloned())
     }
@@ -100,69 +138,62 @@ impl<T: Send + Sync + 'static> Cell<T> {
         self.locked(|shared| shared.queue.len())
     }
 
-    /// Puts an action into the queue, behind all others; also of an agent that has failed.
-    #[inline]
-    pub(crate) fn push(self: &Arc<Self>, action: Action<T>) {
-        if let Some(first) = self.locked(|shared| shared.push(action)) {
-            Turn::begin(self.clone(), first);
-        }
-    }
-
-    /// The same, of an agent that has not failed.
-    #[inline]
-    pub(crate) fn push_or_refuse(self: &Arc<Self>, action: Action<T>) -> Result<(), AgentError> {
-        let mut action = Some(action);
-        let refused = self.locked(|shared| {
-            if shared.error.is_none() {
-                action = action.take().and_then(|action| shared.push(action));
+    /// Puts an entry into the queue, behind all others, by `push`. If the agent has failed, what
+    /// `push` has is dropped, without the lock.
+    #[inline(always)]
+    pub(crate) fn send(
+        self: &Arc<Self>,
+        pool: Option<Handle>,
+        push: impl FnOnce(&mut Actions<T>),
+    ) -> Result<(), AgentError> {
+        let (mut push, mut refused) = (Some(push), None);
+        let begins = self.locked(|shared| {
+            if let Some(error) = &shared.error {
+                refused = Some(AgentError::clone(error));
+            } else if let Some(push) = push.take() {
+                push(&mut shared.queue);
             }
-            shared.error.as_deref().cloned()
-        });
-        match refused {
-            // (What is refused is dropped here, without the lock.)
-            Some(error) => Err(error),
-            None => {
-                if let Some(first) = action {
-                    Turn::begin(self.clone(), first);
-                }
-                Ok(())
+            let begins = shared.is_idle;
+            if begins {
+                shared.is_idle = false;
+                shared.keep(self);
             }
-        }
-    }
-
-    /// Takes the oldest action out, for the consumer. `None`: the agent is idle from now on.
-    #[inline]
-    pub(crate) fn pop_or_idle(&self) -> Option<Action<T>> {
-        self.locked(|shared| {
-            let next = shared.queue.pop_front();
-            shared.is_idle = next.is_none();
-            next
-        })
-    }
-
-    /// This is the value from now on. Back: the old one, for whoever drops it.
-    #[inline]
-    pub(crate) fn publish(&self, value: Arc<T>) -> Arc<T> {
-        self.locked(|shared| mem::replace(&mut shared.value, value))
-    }
-
-    /// The same in the memory of the old value, where nobody reads that. The old one is dropped
-    /// here. The oldest action is taken out in the same moment, into `next`, which is empty. (Never
-    /// idle: first the caller has to send what is held.)
-    #[inline]
-    pub(crate) fn publish_and_pop(&self, value: T, next: &mut Option<Action<T>>) {
-        let old = self.locked(|shared| {
-            let old = match Arc::get_mut(&mut shared.value) {
-                Some(place) => Ok(mem::replace(place, value)),
-                None => Err(mem::replace(&mut shared.value, Arc::new(value))),
-            };
-            *next = shared.queue.pop_front();
-            old
+            begins
         });
-        match old {
-            Ok(old) => drop_value(old),
-            Err(read) => drop_value(read),
+        if let Some(error) = refused {
+            return Err(error);
         }
+        if begins {
+            // SAFETY: it was counted above.
+            unsafe { Kept::counted(Arc::as_ptr(self)) }.begin(pool);
+        }
+        Ok(())
+    }
+
+    /// One more reference, for a send that is held; not to an agent that has failed.
+    #[inline(always)]
+    pub(crate) fn keep(self: &Arc<Self>) -> Result<Kept<T>, AgentError> {
+        let is_kept = self.locked(|shared| {
+            let keeps = shared.error.is_none();
+            if keeps {
+                shared.keep(self);
+            }
+            keeps
+        });
+        // SAFETY: it was counted above.
+        if is_kept { Ok(unsafe { Kept::counted(Arc::as_ptr(self)) }) } else { self.keep_again() }
+    }
+
+    /// The same, of an agent that had failed a moment ago.
+    #[cold]
+    #[inline(never)]
+    fn keep_again(self: &Arc<Self>) -> Result<Kept<T>, AgentError> {
+        self.error().map_or_else(|| self.keep(), Err)
+    }
+
+    /// One reference less. Was it the last?
+    pub(crate) fn uncount(&self) -> bool {
+        self.locked(Shared::let_go)
     }
 
     /// Replaces the rules; `change` may be called several times.
@@ -176,6 +207,7 @@ impl<T: Send + Sync + 'static> Cell<T> {
                 let is_same = shared.rules.as_ref().map(Arc::as_ptr) == old.as_ref().map(Arc::as_ptr);
                 if is_same {
                     mem::swap(&mut shared.rules, &mut rules);
+                    self.has_rules.store(true, Relaxed);
                 }
                 is_same
             });
@@ -187,73 +219,120 @@ impl<T: Send + Sync + 'static> Cell<T> {
         }
     }
 
-    /// Fails the agent, for its consumer, who consumes no longer: the queue stands still. In it
-    /// `unstarted` comes before what is there.
-    pub(crate) fn fail(&self, error: AgentError, unstarted: Option<Action<T>>) {
-        let mut told: Vec<Told> = Vec::new();
-        let boxed = Some(Box::new(error.clone()));
-        self.locked(|shared| {
-            shared.error = boxed;
-            if let Some(action) = unstarted {
-                shared.queue.push_front(action);
-            }
-            // Once round: what is no mark stays, in order.
-            for _ in 0..shared.queue.len() {
-                match shared.queue.pop_front() {
-                    Some(Action { what: What::Mark(mark), .. }) => told.push(mark),
-                    action => shared.queue.extend(action),
-                }
-            }
-        });
-        for mark in told {
-            _ = mark.send(Err(error.clone()));
-        }
-    }
-
     /// Ends a failure: this is the value. `None`: the agent has not failed. Else what was in the
     /// queue, if that is to be dropped; the agent goes on.
-    pub(crate) fn revive(self: &Arc<Self>, value: T, drops_queue: bool) -> Option<VecDeque<Action<T>>> {
-        let mut value = Arc::new(value);
-        let mut dropped = VecDeque::new();
-        let (error, next) = self.locked(|shared| {
+    pub(crate) fn revive(self: &Arc<Self>, value: T, drops_queue: bool) -> Option<Actions<T>> {
+        let value = Arc::new(value);
+        let mut dropped = Actions::new();
+        let (error, value, next) = self.locked(|shared| {
             let error = shared.error.take();
             if error.is_none() {
-                return (None, None);
+                return (None, value, Next::Nothing);
             }
-            mem::swap(&mut shared.value, &mut value);
+            let (old, _) = shared.publish(value);
             if drops_queue {
                 mem::swap(&mut shared.queue, &mut dropped);
             }
-            let next = shared.queue.pop_front();
-            shared.is_idle = next.is_none();
-            (error, next)
+            let next = shared.pop(self.home, None);
+            shared.is_idle = matches!(next, Next::Nothing);
+            if !shared.is_idle {
+                shared.keep(self);
+            }
+            (error, old, next)
         });
         // (First: the destructor of the old value may wait for this agent.)
-        if let Some(next) = next {
-            Turn::begin(self.clone(), next);
+        if let Next::In(pool) = next {
+            // SAFETY: it was counted above.
+            Turn::begin(unsafe { Kept::counted(Arc::as_ptr(self)) }, pool);
         }
-        drop_value(value);
+        drop_value(|| drop(value));
         error?;
         Some(dropped)
     }
 }
 
-impl<T> Shared<T> {
-    /// Puts an action into the queue. If the agent was idle it comes back, and the caller consumes.
+/// What a reference does that is its last act.
+impl<T: Send + Sync + 'static> Kept<T> {
+    /// Puts an entry into the queue, behind all others, also of an agent that has failed.
     #[inline(always)]
-    fn push(&mut self, action: Action<T>) -> Option<Action<T>> {
-        if mem::take(&mut self.is_idle) {
-            return Some(action);
+    pub(crate) fn send(self, pool: Option<Handle>, push: impl FnOnce(&mut Actions<T>)) {
+        let (begins, was_last) = self.locked(|shared| {
+            push(&mut shared.queue);
+            if shared.is_idle {
+                // (This reference is the turn's.)
+                shared.is_idle = false;
+                return (true, false);
+            }
+            (false, shared.let_go())
+        });
+        if begins { self.begin(pool) } else { self.end(was_last) }
+    }
+
+    /// Begins a turn, in the agent's own pool if no other is said.
+    #[cold]
+    #[inline(never)]
+    fn begin(self, pool: Option<Handle>) {
+        let pool = pool.unwrap_or(self.home);
+        Turn::begin(self, pool);
+    }
+}
+
+impl<T: Send + Sync + 'static> Shared<T> {
+    /// One more reference: see `kept.rs`.
+    #[inline(always)]
+    fn keep(&mut self, cell: &Arc<Cell<T>>) {
+        if self.kept == 0 {
+            // SAFETY: it is the address of an `Arc`, of which there is a reference.
+            unsafe { Arc::increment_strong_count(Arc::as_ptr(cell)) };
         }
-        self.queue.push_back(action);
-        None
+        // (More than that would be freed too early. As an `Arc` does.)
+        self.kept = self.kept.checked_add(1).unwrap_or_else(|| process::abort());
+    }
+
+    /// One less. Was it the last?
+    #[inline(always)]
+    fn let_go(&mut self) -> bool {
+        self.kept -= 1;
+        self.kept == 0
+    }
+}
+
+/// One who reads the value, in place.
+///
+/// **Invariant.** Such readers of the value of now are counted under the lock. Who publishes
+/// another value gives each of them a reference to the old one, which the reader finds by the
+/// address: its memory is not used again as long as there are references. So to read a value costs
+/// no read-modify-write.
+struct Reading<'a, T: Send + Sync + 'static> {
+    cell: &'a Cell<T>,
+    value: *const T,
+}
+
+impl<T: Send + Sync + 'static> Drop for Reading<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let is_counted = self.cell.locked(|shared| {
+            let is_counted = ptr::eq(Arc::as_ptr(&shared.value), self.value);
+            shared.readers -= u16::from(is_counted);
+            is_counted
+        });
+        if !is_counted {
+            // SAFETY: the reference that this reader was given, by the invariant.
+            drop(unsafe { Arc::from_raw(self.value) });
+        }
     }
 }
 
 /// Drops a value that the agent had. A panic of its destructor is told, and changes nothing.
-fn drop_value<V>(value: V) {
-    if mem::needs_drop::<V>() {
-        user_code::run("the destructor of an agent's value", || drop(value));
+pub(crate) fn drop_value(drops: impl FnOnce()) {
+    user_code::run("the destructor of an agent's value", drops);
+}
+
+/// Drops what was in a queue, one by one: two destructors that panic at once would end the process.
+pub(crate) fn drop_actions<T>(mut queue: Actions<T>) {
+    while let Some(action) = queue.pop() {
+        // SAFETY: it was taken out last, and is not used afterwards.
+        _ = user_code::call(|| unsafe { action.drop() }).map_err(discard);
     }
 }
 
@@ -265,7 +344,7 @@ impl<T> Drop for Cell<T> {
         call_nested(move || {
             let Shared { value, rules, queue, .. } = shared.into_inner();
             rules.into_iter().for_each(Rules::end);
-            queue.into_iter().for_each(drop_quietly);
+            drop_actions(queue);
             drop_quietly(value);
         });
     }

@@ -1,8 +1,8 @@
 //! A failed agent, and how it goes on.
 
 use crate::agent::Agent;
+use crate::cell::drop_actions;
 use crate::error::{AgentError, RestartError};
-use myriad_core::engine::unwind::drop_quietly;
 
 /// What becomes of the actions in a failed agent's queue at its [restart](Agent::restart).
 ///
@@ -54,7 +54,7 @@ impl<T: Send + Sync + 'static> Agent<T> {
         match self.0.revive(value, queued == Queued::Drop) {
             None => Err(RestartError::NotFailed),
             Some(dropped) => {
-                dropped.into_iter().for_each(drop_quietly);
+                drop_actions(dropped);
                 Ok(())
             }
         }

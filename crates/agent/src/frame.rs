@@ -6,34 +6,45 @@
 //!
 //! **Invariants.** A frame is in the list of the thread that entered it, from `enter` to the end of
 //! that call, and does not move meanwhile. The list is used by its thread alone, and no user code
-//! runs in between. Frames of tasks that are set aside stand in it, too.
+//! runs in between. Frames of tasks that are set aside stand in it, too: so a look that passes many
+//! makes an index of them by their tasks, which goes with the last one. Two frames of one task are
+//! of one agent, and the newer one is left first: a call that blocks may be made in place.
 
+use crate::action::{About, Change, SendHeld, hold};
+use crate::kept::Kept;
+use crate::queue::{Queue, Taken};
+use myriad_base::hash::Numbers;
 use myriad_core::engine::running::UnderWay;
-use myriad_core::engine::unwind::drop_quietly;
-use std::cell::{Cell, RefCell};
-use std::ptr::null;
+use myriad_core::engine::unwind::discard;
+use myriad_core::engine::user_code;
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{null, null_mut};
 
 thread_local! {
     static NEWEST: Cell<*const Frame> = const { Cell::new(null()) };
+    /// A box, or null. Has the newest frame of each task, by the task's number.
+    static INDEX: Cell<*mut Index> = const { Cell::new(null_mut()) };
 }
 
-/// A send that is held.
-pub(crate) trait Held: Send {
-    /// Puts the action into its agent's queue.
-    fn send(self: Box<Self>);
-}
+type Index = Numbers<usize, *const Frame>;
+
+/// A look that has passed so many frames makes an index.
+const MANY: usize = 16;
 
 /// See the module's header.
 pub(crate) struct Frame {
-    /// The agent's cell: compared, never followed.
-    agent: *const (),
+    /// The address of the agent's cell.
+    agent: usize,
     task: UnderWay,
     older: Cell<*const Frame>,
     newer: Cell<*const Frame>,
+    /// The older one of the same task, or null. Known if there is an index.
+    below: Cell<*const Frame>,
     /// Are sends held? Not any more once they went out, or the action has failed.
     holds: Cell<bool>,
-    /// What the action has sent. Empty between two actions.
-    held: RefCell<Vec<Box<dyn Held>>>,
+    /// What the action has sent. Empty between two actions. (Of this thread alone, and borrowed for
+    /// one call of the queue.)
+    held: UnsafeCell<Queue<SendHeld>>,
 }
 
 /// In the list until this is dropped.
@@ -52,94 +63,176 @@ impl Drop for Entered<'_> {
                 (*older).newer.set(newer);
             }
         }
+        if !INDEX.get().is_null() {
+            self.0.leave_index();
+        }
     }
 }
 
-/// Calls `f` with each frame of the calling task, the newest first, until that says so.
+/// The newest frame of the calling task.
 #[inline]
-fn find<R>(mut f: impl FnMut(&Frame) -> Option<R>) -> Option<R> {
+fn find<'a>() -> Option<&'a Frame> {
     // (At the very end of a thread there is no list any more.)
-    let mut at = NEWEST.try_with(Cell::get).unwrap_or(null());
-    if at.is_null() {
-        return None;
-    }
+    let newest = NEWEST.try_with(Cell::get).unwrap_or(null());
+    // SAFETY: what is in the list of this thread stands. That of the calling task stands until the
+    // caller returns into `enter`: who asks has the answer for one call of its own.
+    let newest = unsafe { newest.as_ref() }?;
     let here = UnderWay::here();
-    // SAFETY: what is in the list of this thread stands, and nothing leaves it here: `f` is code of
-    // this crate, which does not wait.
-    while let Some(frame) = unsafe { at.as_ref() } {
-        if frame.task == here
-            && let Some(found) = f(frame)
-        {
-            return Some(found);
+    if newest.task == here { Some(newest) } else { find_older(newest, here) }
+}
+
+#[inline(never)]
+fn find_older(newest: &Frame, here: UnderWay) -> Option<&Frame> {
+    // SAFETY: the index has frames of this thread's list, which stand; it is used for this look.
+    // The same holds for the list.
+    unsafe {
+        if let Some(index) = INDEX.get().as_ref() {
+            return index.get(&here.number()).and_then(|frame| frame.as_ref());
         }
-        at = frame.older.get();
+        let (mut at, mut passed) = (newest, 0);
+        let found = loop {
+            if at.task == here {
+                break Some(at);
+            }
+            let Some(older) = at.older.get().as_ref() else { break None };
+            (at, passed) = (older, passed + 1);
+        };
+        if passed > MANY {
+            make_index(newest);
+        }
+        found
     }
-    None
+}
+
+/// Makes an index of this frame and all that are older.
+#[cold]
+fn make_index(newest: &Frame) {
+    let mut oldest = newest;
+    INDEX.set(Box::into_raw(Box::default()));
+    // SAFETY: what is in the list of this thread stands.
+    unsafe {
+        while let Some(older) = oldest.older.get().as_ref() {
+            oldest = older;
+        }
+        oldest.enter_index();
+        while let Some(newer) = oldest.newer.get().as_ref() {
+            oldest = newer;
+            oldest.enter_index();
+        }
+    }
 }
 
 /// Is the caller an action of this agent?
-pub(crate) fn runs_here(agent: *const ()) -> bool {
-    find(|frame| (frame.agent == agent).then_some(())).is_some()
+pub(crate) fn runs_here(agent: usize) -> bool {
+    find().is_some_and(|frame| frame.agent == agent)
 }
 
-/// Does the caller stand in an action whose sends are held?
-#[inline]
-pub(crate) fn holds() -> bool {
-    find(|frame| Some(frame.holds.get())).unwrap_or(false)
-}
-
-/// Holds a send. The caller stands in an action that [holds](holds) sends.
-pub(crate) fn hold(send: Box<dyn Held>) {
-    let mut send = Some(send);
-    find(|frame| {
-        frame.held.borrow_mut().extend(send.take());
-        Some(())
-    });
+/// Where sends of the caller are held, if it stands in an action: that frame is for this call.
+#[inline(always)]
+pub(crate) fn holding<'a>() -> Option<&'a Frame> {
+    find().filter(|frame| frame.holds.get())
 }
 
 impl Frame {
     /// For actions of the agent with the cell of this address, one after the other, which the
-    /// caller runs.
-    pub(crate) fn new(agent: *const ()) -> Frame {
+    /// caller runs within [`enter`](Self::enter).
+    pub(crate) fn new(agent: usize) -> Frame {
         Frame {
             agent,
             task: UnderWay::here(),
             older: Cell::new(null()),
             newer: Cell::new(null()),
+            below: Cell::new(null()),
             holds: Cell::new(false),
-            held: RefCell::new(Vec::new()),
+            held: UnsafeCell::new(Queue::new()),
         }
     }
 
-    /// Runs `f` as an action.
+    /// Calls `f`, in which actions run.
     #[inline]
     pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         let older = NEWEST.get();
         self.older.set(older);
         self.newer.set(null());
-        self.holds.set(true);
         NEWEST.set(self);
         // SAFETY: it is null or in the list of this thread, so it stands.
         if let Some(older) = unsafe { older.as_ref() } {
             older.newer.set(self);
         }
+        if !INDEX.get().is_null() {
+            self.enter_index();
+        }
         let _entered = Entered(self);
         f()
     }
 
-    /// Sends what is held, and what is held meanwhile; then holds no more.
-    #[inline]
-    pub(crate) fn release(&self) {
-        while !self.held.borrow().is_empty() {
-            let mut held = self.held.take();
-            held.drain(..).for_each(Held::send);
-            // (A send may drop the last handle of an agent, whose value sends: that has come into
-            // new memory.)
-            let mut more = self.held.borrow_mut();
-            if more.is_empty() {
-                *more = held;
+    /// Is its task's newest frame from now on.
+    #[cold]
+    #[inline(never)]
+    fn enter_index(&self) {
+        // SAFETY: there is an index, which is used for this change.
+        let below = unsafe { &mut *INDEX.get() }.insert(self.task.number(), self);
+        self.below.set(below.unwrap_or(null()));
+    }
+
+    /// The contrary. The frame is out of the list already.
+    #[cold]
+    #[inline(never)]
+    fn leave_index(&self) {
+        // SAFETY: there is an index, which is used for this change, or goes.
+        unsafe {
+            if NEWEST.get().is_null() {
+                drop(Box::from_raw(INDEX.replace(null_mut())));
+            } else if self.below.get().is_null() {
+                (*INDEX.get()).remove(&self.task.number());
+            } else {
+                (*INDEX.get()).insert(self.task.number(), self.below.get());
             }
         }
+    }
+
+    /// The next one who sends does so in an action.
+    #[inline(always)]
+    pub(crate) fn begin(&self) {
+        self.holds.set(true);
+    }
+
+    /// Holds a send of the action that runs.
+    #[inline(always)]
+    pub(crate) fn hold<T: Send + Sync + 'static, C: Change<T>>(
+        &self,
+        to: Kept<T>,
+        change: C,
+        about: Option<Box<About>>,
+    ) {
+        // SAFETY: nobody else borrows it meanwhile (see the field).
+        hold(unsafe { &mut *self.held.get() }, to, change, about);
+    }
+
+    /// Takes out the oldest send that is held.
+    #[inline(always)]
+    fn pop(&self) -> Option<Taken<SendHeld>> {
+        // SAFETY: nobody else borrows it meanwhile (see the field).
+        unsafe { &mut *self.held.get() }.pop()
+    }
+
+    /// Sends what is held, and what is held meanwhile. How much was that? (A send may drop the last
+    /// handle of an agent, whose value sends.)
+    #[inline(always)]
+    fn send_held(&self) -> usize {
+        let mut count = 0;
+        while let Some(held) = self.pop() {
+            // SAFETY: it was taken out last, and is not used afterwards.
+            unsafe { (held.kind.call)(held.payload) };
+            count += 1;
+        }
+        count
+    }
+
+    /// Sends what is held, and holds no more.
+    #[inline(always)]
+    pub(crate) fn release(&self) {
+        self.send_held();
         self.holds.set(false);
     }
 
@@ -148,7 +241,10 @@ impl Frame {
     pub(crate) fn give_up(&self) {
         self.holds.set(false);
         // (One by one: two destructors that panic at once would end the process.)
-        self.held.take().into_iter().for_each(drop_quietly);
+        while let Some(held) = self.pop() {
+            // SAFETY: it was taken out last, and is not used afterwards.
+            _ = user_code::call(|| unsafe { held.drop() }).map_err(discard);
+        }
     }
 }
 
@@ -172,8 +268,5 @@ impl Frame {
 /// ```
 #[doc(alias = "release-pending-sends")]
 pub fn release_pending_sends() -> usize {
-    let held = find(|frame| Some(frame.held.take())).unwrap_or_default();
-    let count = held.len();
-    held.into_iter().for_each(Held::send);
-    count
+    holding().map_or(0, Frame::send_held)
 }

@@ -52,7 +52,10 @@ mod cell;
 mod error;
 mod fail;
 mod frame;
+mod kept;
+mod queue;
 mod rules;
+mod run;
 mod turn;
 mod wait;
 

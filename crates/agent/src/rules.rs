@@ -4,8 +4,8 @@
 //! one moment, without a lock.
 
 use crate::agent::Agent;
-use crate::cell::Cell;
 use crate::error::{AgentError, text_of};
+use crate::kept::Kept;
 use myriad_core::engine::unwind::drop_quietly;
 use myriad_core::engine::user_code;
 use std::sync::Arc;
@@ -75,10 +75,6 @@ impl<T: 'static> Rules<T> {
 }
 
 impl<T: Send + Sync + 'static> Rules<T> {
-    pub(crate) fn has_watches(&self) -> bool {
-        !self.watches.is_empty()
-    }
-
     /// May this be the agent's value?
     pub(crate) fn validate(&self, value: &T) -> Result<(), AgentError> {
         let Some(validator) = &self.validator else { return Ok(()) };
@@ -101,9 +97,9 @@ impl<T: Send + Sync + 'static> Rules<T> {
         result
     }
 
-    pub(crate) fn handle(&self, cell: &Arc<Cell<T>>, error: &AgentError) {
+    pub(crate) fn handle(&self, cell: &Kept<T>, error: &AgentError) {
         if let Some(handler) = &self.handler {
-            let agent = Agent(cell.clone());
+            let agent = cell.handle();
             user_code::run("the error handler of an agent", || handler(&agent, error));
         }
     }

@@ -3,7 +3,7 @@
 //! Who waits puts a mark into the queue, behind what it has sent: the turn that comes to the mark
 //! tells, and so does a failure.
 
-use crate::action::Action;
+use crate::action::push_mark;
 use crate::agent::Agent;
 use crate::error::WaitError;
 use crate::frame;
@@ -20,11 +20,11 @@ type Telling = Receiver<Result<(), crate::AgentError>>;
 impl<T: Send + Sync + 'static> Agent<T> {
     /// Puts a mark behind all that the caller has sent.
     fn mark(&self) -> Result<Telling, WaitError> {
-        if frame::runs_here(Arc::as_ptr(&self.0).cast()) {
+        if frame::runs_here(Arc::as_ptr(&self.0).addr()) {
             return Err(WaitError::Itself);
         }
         let (told, telling) = oneshot();
-        self.0.push_or_refuse(Action::mark(told)).map_err(WaitError::Failed)?;
+        self.0.send(None, |queue| push_mark(queue, told)).map_err(WaitError::Failed)?;
         Ok(telling)
     }
 

@@ -14,18 +14,26 @@ use crate::sample;
 
 /// An agent of the chain; the last one counts.
 #[derive(Clone)]
-struct Node {
-    next: Option<Agent<Node>>,
-    sum: u64,
-    left: Arc<Latch>,
+enum Node {
+    Hop(Agent<Node>),
+    Last { sum: u64, left: Arc<Latch> },
+}
+
+impl Node {
+    fn sum(&self) -> u64 {
+        match self {
+            Node::Hop(_) => 0,
+            Node::Last { sum, .. } => *sum,
+        }
+    }
 }
 
 fn hand_on(node: &mut Node, value: u64) {
-    match &node.next {
-        Some(next) => next.send(move |node| hand_on(node, value + 1)).expect("an agent that does not fail"),
-        None => {
-            node.sum += value;
-            node.left.count_down();
+    match node {
+        Node::Hop(next) => next.send(move |node| hand_on(node, value + 1)).expect("an agent that does not fail"),
+        Node::Last { sum, left } => {
+            *sum += value;
+            left.count_down();
         }
     }
 }
@@ -38,10 +46,10 @@ pub(super) fn relay(p: &Params) -> Outcome {
 fn relay_once(n: u64, m: u64, sum: u64) -> Result<Duration, Failure> {
     let begin = Instant::now();
     let left = Arc::new(Latch::new(n as usize));
-    let last = Agent::new(Node { next: None, sum: 0, left: left.clone() });
+    let last = Agent::new(Node::Last { sum: 0, left: left.clone() });
     let mut head = last.clone();
     for _ in 1..m {
-        head = Agent::new(Node { next: Some(head), sum: 0, left: left.clone() });
+        head = Agent::new(Node::Hop(head));
     }
     for i in 0..n {
         head.send(move |node| hand_on(node, i)).expect("an agent that does not fail");
@@ -49,7 +57,7 @@ fn relay_once(n: u64, m: u64, sum: u64) -> Result<Duration, Failure> {
     left.wait();
     last.wait().map_err(|error| Failure::Wrong(error.to_string()))?;
     let time = begin.elapsed();
-    Failure::check(last.snapshot().sum, sum)?;
+    Failure::check(last.snapshot().sum(), sum)?;
     Ok(time)
 }
 

@@ -139,6 +139,45 @@ fn held_sends_of_actions_that_wait_are_not_mixed_up() {
     });
 }
 
+/// The same of many, and of who stands in no action.
+#[test]
+fn many_actions_that_wait_have_their_own_held_sends() {
+    common::quiet();
+    each_runtime(|| {
+        for waiting in [1, 17, 200] {
+            let (log, go, begun) = (Agent::new(0), Arc::new(Event::new()), Arc::new(AtomicUsize::new(0)));
+            let senders: Vec<_> = (0..waiting)
+                .map(|i| {
+                    let (sender, log, go, begun) = (Agent::new(0), log.clone(), go.clone(), begun.clone());
+                    let me = sender.clone();
+                    sender
+                        .send(move |_| {
+                            log.send(|n| *n += 1).unwrap();
+                            begun.fetch_add(1, SeqCst);
+                            go.wait();
+                            assert_eq!(me.wait(), Err(WaitError::Itself));
+                            log.send(|n| *n += 1).unwrap();
+                            assert!(i % 2 == 0, "planned: every other one");
+                        })
+                        .unwrap();
+                    sender
+                })
+                .collect();
+            until(|| begun.load(SeqCst) == waiting);
+            assert_eq!(log.get(), 0);
+            (0..10).for_each(|_| log.send(|n| *n += 1_000).unwrap());
+            log.wait().unwrap();
+            assert_eq!(log.get(), 10_000);
+            go.set();
+            for (i, sender) in senders.iter().enumerate() {
+                assert_eq!(sender.wait().is_ok(), i % 2 == 0);
+            }
+            log.wait().unwrap();
+            assert_eq!(log.get(), 10_000 + 2 * waiting.div_ceil(2));
+        }
+    });
+}
+
 /// 11: one queue, whatever runs the actions.
 #[test]
 fn sends_to_several_pools_keep_their_order() {

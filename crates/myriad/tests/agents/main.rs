@@ -9,6 +9,7 @@ mod common;
 mod agent_destructors;
 mod agent_ends;
 mod agent_errors;
+mod agent_memory;
 mod agent_sends;
 mod agent_waits;
 mod agent_watches;
