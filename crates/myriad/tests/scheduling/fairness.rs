@@ -394,8 +394,8 @@ fn calls_from_outside_leave_turns_to_what_is_ready() {
 }
 
 /// Each of 32 futures sends to all others, and receives as much, for 50 rounds. One that is woken
-/// waits its turn, in which it finds messages of many: were each polled for a single one there would
-/// be 0.4 polls of a message.
+/// waits its turn, in which it finds messages of many: were each polled for a single one, there
+/// would be 0.4 polls of a message.
 #[test]
 fn who_hears_from_many_is_not_polled_for_each() {
     const TASKS: usize = 32;
