@@ -146,7 +146,8 @@ impl<T: Send + 'static, W, K: Kept> ValueNode<T, W, K> {
                 work(&mut kept)
             })
         };
-        let (outcome, is_cancelled) = match self.runner.run(task, body) {
+        // SAFETY: there is one claim of a node's output, so this is called once.
+        let (outcome, is_cancelled) = match unsafe { self.runner.run(task, body) } {
             Err(body) => {
                 unwind::drop_quietly(body);
                 (self.failed(Cause::Cancelled), false)
