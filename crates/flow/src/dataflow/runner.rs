@@ -1,14 +1,14 @@
 //! Which task runs a node, for who cancels it.
 
 use super::ready::InTask;
-use crate::protocol::Running;
+use crate::protocol::Cancellable;
 use myriad_core::engine::running::UnderWay;
 
-pub(super) struct Runner(Running<UnderWay>);
+pub(super) struct Runner(Cancellable<UnderWay>);
 
 impl Runner {
     pub(super) fn new() -> Self {
-        Runner(Running::new())
+        Runner(Cancellable::new())
     }
 
     /// Calls the body in the calling task. True: the task was cancelled because of it. `Err`: the

@@ -4,7 +4,7 @@
 use super::nodes::Value;
 use super::{SCRIPT, Script};
 use loom::thread;
-use myriad_flow::protocol::Running;
+use myriad_flow::protocol::Cancellable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -16,20 +16,20 @@ struct Record {
 
 /// A body, and the record of the task that runs it.
 struct Body {
-    running: Running<*const Record>,
+    running: Cancellable<*const Record>,
     record: Record,
     calls: AtomicUsize,
 }
 
 // SAFETY: the pointer is to the record beside it; loom looks how that is reached.
 unsafe impl Sync for Body {}
-// SAFETY: as above.
+// SAFETY: the pointer is to the record beside it, which goes with it.
 unsafe impl Send for Body {}
 
 impl Body {
     fn new() -> Arc<Body> {
         let record = Record { begun: Value::new(0), marked: Value::new(0) };
-        Arc::new(Body { running: Running::new(), record, calls: AtomicUsize::new(0) })
+        Arc::new(Body { running: Cancellable::new(), record, calls: AtomicUsize::new(0) })
     }
 
     /// The runner's side; true: it was marked.

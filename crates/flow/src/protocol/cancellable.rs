@@ -25,20 +25,20 @@ const DONE: u8 = 5;
 
 /// See the module's header. `T` says who runs it.
 #[derive(Debug)]
-pub struct Running<T> {
+pub struct Cancellable<T> {
     runner: UnsafeCell<MaybeUninit<T>>,
     state: AtomicU8,
 }
 
 // SAFETY: the runner's name is written before `RUNNING`, by whoever runs the body, and read after
 // that, by one who may be elsewhere.
-unsafe impl<T: Send> Sync for Running<T> {}
+unsafe impl<T: Send> Sync for Cancellable<T> {}
 
-impl<T: Copy> Running<T> {
+impl<T: Copy> Cancellable<T> {
     /// Of a body that has not begun.
     #[allow(clippy::new_without_default, reason = "a name for what is not running yet")]
     pub fn new() -> Self {
-        Running { runner: UnsafeCell::new(MaybeUninit::uninit()), state: AtomicU8::new(IDLE) }
+        Cancellable { runner: UnsafeCell::new(MaybeUninit::uninit()), state: AtomicU8::new(IDLE) }
     }
 
     /// Calls the body, as this runner. True: it was marked because of that. `Err`: it was cancelled
