@@ -101,7 +101,8 @@ pub mod split {
 /// ends that bring about others, a few on top of each other.
 pub mod running {
     pub use crate::api::nested::call_nested;
-    pub use crate::api::running::{ToTell, UnderWay, has_room};
+    pub use crate::api::running::{ToTell, UnderWay, delay_shutdown, has_room};
+    pub use crate::sched::pool::ShutdownDelay;
 }
 
 /// Errors of joins that are no task's of the engine.

@@ -3,7 +3,7 @@
 use crate::record::header::Header;
 use crate::record::task::TaskRef;
 use crate::sched::cancel::request;
-use crate::sched::pool::Handle;
+use crate::sched::pool::{Handle, ShutdownDelay};
 use crate::sched::{borrower, worker};
 
 /// A task that was under way where this was made. A copy of an address: it keeps nothing alive.
@@ -50,6 +50,11 @@ impl UnderWay {
 #[inline]
 pub fn has_room(pool: Handle) -> bool {
     worker::current().is_some_and(|w| pool.has(&w) && w.has_room()) && !std::thread::panicking()
+}
+
+/// The runtime of the calling task does not stop as long as this is held. `None`: it is about to.
+pub fn delay_shutdown() -> Option<ShutdownDelay> {
+    worker::current().map_or(Some(ShutdownDelay::NONE), |w| w.pool.delays.begin())
 }
 
 /// A task that was marked, and is to be told.

@@ -92,6 +92,20 @@ impl Scope<'_, '_> {
 /// The first panic that nobody has joined. It goes on, or is discarded through the door.
 pub(crate) type Kept = Option<UserValue<Payload>>;
 
+/// In cache lines of its own: other workers write it for each task, and the owner reads and writes
+/// what would stand beside it.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 #[derive(Debug)]
 struct Counts {
     /// The owner's thread ([`Stacks::runner`](crate::sched::stacks::Stacks::runner)); null for a
@@ -100,7 +114,7 @@ struct Counts {
     /// Touched only on the owner's thread, until `merged`.
     local: Cell<isize>,
     merged: Cell<bool>,
-    shared: AtomicIsize,
+    shared: Apart<AtomicIsize>,
     /// Who waits at the end; written before the merge.
     waiter: UnsafeCell<*mut Parked>,
 }
@@ -203,7 +217,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 owner: w.as_ref().map_or(std::ptr::null(), |w| w.stacks.runner()),
                 local: Cell::new(0),
                 merged: Cell::new(false),
-                shared: AtomicIsize::new(OPEN),
+                shared: Apart(AtomicIsize::new(OPEN)),
                 waiter: UnsafeCell::new(null_mut()),
             },
             head: ScopeHead {

@@ -150,7 +150,7 @@ impl Runtime {
     ///
     /// # Blocking
     /// At most for about `patience`, and a moment more for workers that are in the middle of a
-    /// task.
+    /// task; and for as long as a file of a dataflow's budget is being written or read.
     ///
     /// # Aborts
     /// If a task that is left blocked borrows from a frame of somebody who goes on: of a thread, or

@@ -2,7 +2,8 @@
 //!
 //! 1. The injector closes for newcomers: what others spawn from now on is dropped, and their
 //!    handles say so. Tasks may still spawn, and be woken: they need it to end.
-//! 2. Wait until no task is left, or the patience is at an end.
+//! 2. Wait until no task is left, or the patience is at an end; and in any case for what
+//!    [`delays`](crate::sched::pool::ShutdownDelay) the end.
 //! 3. Stop: each worker leaves its loop at its next turn.
 //! 4. What is left in the queues is dropped, then the waiting futures; their joiners are woken.
 //!    Dropping runs the user's destructors, so it is done again until nothing is left. (If a worker
@@ -29,6 +30,7 @@ use crate::record::{memory, state};
 use crate::sched::driver::reactor::Reactor;
 use crate::sched::finish;
 use crate::sched::pool::{Admission, Pool};
+use crate::sched::worker;
 use myriad_base::sys::clock::{self, Instant};
 use std::panic::Location;
 use std::sync::atomic::Ordering::*;
@@ -47,6 +49,7 @@ pub(super) fn shutdown(pool: &'static Pool, patience: Duration) -> Report {
     let until = clock::system_now() + patience;
     pools.iter().for_each(|pool| pool.set_admission(Admission::OwnTasks));
     wait_until_empty(&pools, until);
+    wait_for_delays(&pools);
     // From here on no spare worker begins.
     pools.iter().for_each(|&pool| crate::sched::rescue::monitor::forget(pool));
     pools.iter().for_each(|pool| pool.workers.set_stop(true));
@@ -118,6 +121,20 @@ fn wait_until_empty(pools: &[&'static Pool], until: Instant) {
             return;
         }
         clock::sleep(pause.min(left));
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// Waits until nothing delays the end any more. (Not on one of their own workers, which the tasks
+/// that delay it may need.)
+fn wait_for_delays(pools: &[&'static Pool]) {
+    pools.iter().for_each(|pool| pool.delays.close());
+    if worker::current().is_some_and(|w| pools.iter().any(|pool| std::ptr::eq(*pool, w.pool))) {
+        return;
+    }
+    let mut pause = Duration::from_micros(20);
+    while !pools.iter().all(|pool| pool.delays.are_over()) {
+        clock::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));
     }
 }

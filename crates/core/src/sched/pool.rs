@@ -11,6 +11,7 @@
 //! largest cycle of files.)
 
 mod dedicated;
+mod delays;
 mod handle;
 mod hooks;
 mod injector;
@@ -19,6 +20,8 @@ mod queue;
 mod threads;
 
 pub(crate) use dedicated::{Dedicated, DedicatedTask};
+pub use delays::ShutdownDelay;
+pub(crate) use delays::ShutdownDelays;
 pub use handle::Handle;
 pub(crate) use handle::RuntimePools;
 pub(crate) use hooks::{ThreadHooks, is_in_hook_of_global};
@@ -169,6 +172,7 @@ pub(crate) struct Pool {
     changed: Condvar,
     /// Tasks with threads of their own.
     pub dedicated: Dedicated,
+    pub delays: ShutdownDelays,
     names: Mutex<HashMap<usize, Arc<str>>>,
     ids: Mutex<HashMap<usize, TaskId>>,
     /// How long its tasks wait until they run, if that is measured. For good.
@@ -459,6 +463,7 @@ impl Pool {
             latency: config.latency.then(Latency::default),
             clock: Clock::real(),
             next_wake: AtomicU64::new(u64::MAX),
+            delays: ShutdownDelays::new(),
             next_request: AtomicU64::new(0),
         }));
         if let Some(queues) = config.policy.queues(config.workers) {

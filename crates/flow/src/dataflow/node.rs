@@ -12,6 +12,7 @@ use crate::graph::Cause;
 use crate::protocol::{Countdown, Edge};
 use myriad_base::sys::atomic::{Ordering::Acquire, fence};
 use myriad_base::sys::cell::UnsafeCell;
+use myriad_core::engine::running::delay_shutdown;
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::{Handle as Pool, cancel};
 use std::sync::Arc;
@@ -146,7 +147,8 @@ impl<T: Send + 'static, W, K: Kept> ValueNode<T, W, K> {
                 work(&mut kept)
             })
         };
-        let (outcome, is_cancelled) = match self.runner.run(task, body) {
+        // SAFETY: there is one claim of a node's output, so this is called once.
+        let (outcome, is_cancelled) = match unsafe { self.runner.run(task, body) } {
             Err(body) => {
                 unwind::drop_quietly(body);
                 (self.failed(Cause::Cancelled), false)
@@ -242,8 +244,13 @@ where
     fn run(self: Arc<Self>, task: &InTask, count: u32, ready: &mut Ready) -> bool {
         let Some(gate) = K::gate(&self.edges) else { return self.run_with(|_| Ok(()), task, count, ready) };
         let Some(pass) = gate.enter(&self) else { return false };
+        let Some(delay) = delay_shutdown() else {
+            drop(pass);
+            self.skip(ready);
+            return false;
+        };
         let fetch = move |kept: &mut K| {
-            let _pass = pass;
+            let _in_gate = (pass, delay);
             kept.fetch()
         };
         self.run_with(fetch, task, count, ready)

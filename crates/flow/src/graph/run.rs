@@ -24,8 +24,9 @@ use myriad_core::engine::user_code;
 use myriad_core::engine::{self, running, split};
 use std::collections::VecDeque;
 
-/// A row that is longer is cut.
-const ROW: usize = 8;
+/// A row that is longer is cut. (At 8, what the tasks of halves cost whose nodes are not yet ready
+/// was a fifth of all that a run of Cholesky's factorization has to do beside the bodies.)
+const ROW: usize = 64;
 
 /// What the tasks of a run have in common.
 pub(super) struct Run<'g, 'env> {
@@ -119,6 +120,8 @@ impl<'g, 'env> Run<'g, 'env> {
     /// Runs a node and what becomes ready by that, or what is ready of a row after one has ended.
     fn go<'scope, const RANKED: bool>(&'scope self, s: &'scope Scope<'scope, '_>, node: Option<u32>, row: &'g [u32]) {
         let mut next = node;
+        // (A task has looked whether it is cancelled as it began.)
+        let mut is_checked = node.is_some();
         let (mut cancelled, mut count) = (None, 0_u32);
         if !row.is_empty() {
             next = self.count_down::<RANKED>(s, row);
@@ -129,7 +132,7 @@ impl<'g, 'env> Run<'g, 'env> {
             let node = &self.graph.nodes[at as usize];
             count = count.wrapping_add(1);
             // (One that is ranked does not go behind those that are lower, but ends now and then.)
-            let branch = match self.call(at, node, if RANKED { 1 } else { count }) {
+            let branch = match self.call(at, node, if RANKED { 1 } else { count }, std::mem::take(&mut is_checked)) {
                 Ok(branch) => Some(branch),
                 Err(end) => {
                     cancelled = self.fail(at, *end).or(cancelled);
@@ -175,9 +178,10 @@ impl<'g, 'env> Run<'g, 'env> {
             row = near;
         }
         let mut first = None;
+        let (nodes, has_choices) = (&*self.graph.nodes, self.graph.has_choices);
         for &at in row {
-            let node = &self.graph.nodes[at as usize];
-            if node.predecessors > 1 && !self.is_last(node) {
+            let node = &nodes[at as usize];
+            if node.predecessors > 1 && !is_last(node, has_choices) {
                 continue;
             }
             if first.is_none() {
@@ -203,7 +207,7 @@ impl<'g, 'env> Run<'g, 'env> {
     ) -> Option<u32> {
         let is_ready = |at: &u32| {
             let node = &self.graph.nodes[*at as usize];
-            node.predecessors <= 1 || self.is_last(node)
+            node.predecessors <= 1 || is_last(node, self.graph.has_choices)
         };
         let (first, others) = ready.put_all_but_highest(row.iter().copied().filter(is_ready));
         for _ in 0..others {
@@ -215,35 +219,10 @@ impl<'g, 'env> Run<'g, 'env> {
         first
     }
 
-    /// One in front of a node has ended: the last? Then the count is as at the beginning again.
-    #[inline(always)]
-    fn is_last(&self, node: &Node<'env>) -> bool {
-        let all = node.predecessors;
-        // AcqRel: what all its predecessors did comes before the node; partner: the same count, by
-        // the others.
-        if self.graph.has_choices {
-            // In one step: a choice may start one in front of it again at any time.
-            let mut pending = node.pending.load(Relaxed);
-            loop {
-                let next = if pending == 1 { all } else { pending - 1 };
-                match node.pending.compare_exchange_weak(pending, next, AcqRel, Relaxed) {
-                    Ok(_) => return pending == 1,
-                    Err(now) => pending = now,
-                }
-            }
-        }
-        let is_last = node.pending.fetch_sub(1, AcqRel) == 1;
-        if is_last {
-            // Relaxed: nobody else counts it in this run.
-            node.pending.store(all, Relaxed);
-        }
-        is_last
-    }
-
     /// Calls the body of a node, unless one in front of it has failed. `count`: so many this task
-    /// has called.
+    /// has called. `is_checked`: it need not look whether it is cancelled.
     #[inline(always)]
-    fn call(&self, at: u32, node: &Node<'env>, count: u32) -> Result<u32, Box<End>> {
+    fn call(&self, at: u32, node: &Node<'env>, count: u32, is_checked: bool) -> Result<u32, Box<End>> {
         // Relaxed: written before the count that has made the node ready, or by this task.
         if node.doomed.load(Relaxed) {
             return Err(skipped());
@@ -262,7 +241,7 @@ impl<'g, 'env> Run<'g, 'env> {
             // cancelled, and others of this worker go on now and then.
             if count & 1023 == 0 {
                 myriad_core::yield_now();
-            } else {
+            } else if !is_checked {
                 cancel::check();
             }
             (node.body)()
@@ -297,6 +276,31 @@ impl<'g, 'env> Run<'g, 'env> {
             }
         }
     }
+}
+
+/// One in front of a node has ended: the last? Then the count is as at the beginning again.
+#[inline(always)]
+fn is_last(node: &Node<'_>, has_choices: bool) -> bool {
+    let all = node.predecessors;
+    // AcqRel: what all its predecessors did comes before the node; partner: the same count, by
+    // the others.
+    if has_choices {
+        // In one step: a choice may start one in front of it again at any time.
+        let mut pending = node.pending.load(Relaxed);
+        loop {
+            let next = if pending == 1 { all } else { pending - 1 };
+            match node.pending.compare_exchange_weak(pending, next, AcqRel, Relaxed) {
+                Ok(_) => return pending == 1,
+                Err(now) => pending = now,
+            }
+        }
+    }
+    let is_last = node.pending.fetch_sub(1, AcqRel) == 1;
+    if is_last {
+        // Relaxed: nobody else counts it in this run.
+        node.pending.store(all, Relaxed);
+    }
+    is_last
 }
 
 /// How a node ends that does not end well.

@@ -35,7 +35,7 @@ pub fn mult<T: Clone + Send + 'static>(from: Receiver<T>) -> Mult<T> {
     let (taps, new) = unbounded();
     let operation = Operation::start(move |token| {
         let (mut taken, mut given, mut in_hand) = (0, 0, None);
-        let mut outlets = Outlets::default();
+        let (mut outlets, mut copy) = (Outlets::default(), None);
         let mut why = ended::run(token, || {
             while let Ok(item) = from.recv() {
                 (taken, in_hand) = (taken + 1, Some(item));
@@ -43,12 +43,13 @@ pub fn mult<T: Clone + Send + 'static>(from: Receiver<T>) -> Mult<T> {
                 while !new.is_empty() {
                     new.try_recv().into_iter().for_each(|tap| outlets.add(tap));
                 }
-                given += u64::from(outlets.give(&mut in_hand));
+                given += u64::from(outlets.give(&mut in_hand, &mut copy));
                 in_hand = None;
                 ended::pass(taken);
             }
             Why::SourceEnded
         });
+        ended::release(&mut why, copy);
         ended::release(&mut why, outlets);
         ended::release(&mut why, from);
         ended::release(&mut why, new);

@@ -2,6 +2,8 @@
 
 use super::ended::{self, Ended, EndedFuture, Operation, Why};
 use super::outlets::Outlets;
+use myriad_base::hash::Keyed;
+use myriad_base::sys::choice;
 use myriad_sync::channel::{Receiver, Sender, unbounded};
 use std::collections::HashMap;
 use std::fmt;
@@ -47,9 +49,11 @@ where
     let (subscribers, new) = unbounded::<(K, Sender<T>)>();
     let operation = Operation::start(move |token| {
         let (mut taken, mut given, mut in_hand) = (0, 0, None);
-        let mut topics: HashMap<K, Outlets<T>> = HashMap::new();
+        // (std's hash was a fifth of what an item costs.)
+        let secret = Keyed::new([choice::entropy(), choice::entropy()]);
+        let mut topics: HashMap<K, Outlets<T>, Keyed> = HashMap::with_hasher(secret);
         // (Outside of what unwinds, as the item is.)
-        let (mut key, mut sweep_at) = (None, SWEEP_AT);
+        let (mut key, mut copy, mut sweep_at) = (None, None, SWEEP_AT);
         let mut why = ended::run(token, || {
             while let Ok(item) = from.recv() {
                 taken += 1;
@@ -67,7 +71,7 @@ where
                 }
                 let key = key.insert(topic(item));
                 if let Some(outlets) = topics.get_mut(key) {
-                    given += u64::from(outlets.give(&mut in_hand));
+                    given += u64::from(outlets.give(&mut in_hand, &mut copy));
                     if outlets.is_empty() {
                         topics.remove(key);
                     }
@@ -78,6 +82,7 @@ where
             Why::SourceEnded
         });
         ended::release(&mut why, key);
+        ended::release(&mut why, copy);
         ended::release(&mut why, topics);
         ended::release(&mut why, from);
         ended::release(&mut why, new);

@@ -2,7 +2,8 @@
 //! `main.rs` has the rules for scripts). There are no tasks: what is ready is counted.
 //!
 //! ```text
-//! nodes       the scripts, without mutants                       scripts/loom.sh
+//! nodes,      the scripts, without mutants                       scripts/loom.sh
+//! running
 //! mutants::*  every (script, mutant, meaning), one process each  scripts/mutants.sh
 //! ```
 
@@ -15,14 +16,20 @@ mod mutants;
 mod nodes;
 #[path = "../../../core/tests/loom/plant.rs"]
 mod plant;
+mod running;
 
 use harness::*;
 
 fn scripts() -> impl Iterator<Item = &'static Script> {
-    nodes::SCRIPTS.iter()
+    nodes::SCRIPTS.iter().chain(running::SCRIPTS)
 }
 
 #[test]
 fn nodes_of_dataflow() {
     check(nodes::SCRIPTS);
+}
+
+#[test]
+fn bodies_that_are_cancelled() {
+    check(running::SCRIPTS);
 }

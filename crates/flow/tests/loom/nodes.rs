@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 /// A value whose reads and writes are watched.
-struct Value(UnsafeCell<u32>);
+pub struct Value(UnsafeCell<u32>);
 
 // SAFETY: the models look whether it is reached in order.
 unsafe impl Sync for Value {}
@@ -17,13 +17,16 @@ unsafe impl Sync for Value {}
 unsafe impl Send for Value {}
 
 impl Value {
-    fn new(value: u32) -> Value {
-        let cell = UnsafeCell::new(0);
-        // SAFETY: nobody else has it yet.
-        cell.with_mut(|place| unsafe { *place = value });
-        Value(cell)
+    pub fn new(value: u32) -> Value {
+        let new = Value(UnsafeCell::new(0));
+        new.set(value);
+        new
     }
-    fn get(&self) -> u32 {
+    pub fn set(&self, value: u32) {
+        // SAFETY: loom looks whether somebody reads or writes meanwhile.
+        self.0.with_mut(|place| unsafe { *place = value });
+    }
+    pub fn get(&self) -> u32 {
         // SAFETY: loom looks whether somebody writes meanwhile.
         self.0.with(|value| unsafe { *value })
     }

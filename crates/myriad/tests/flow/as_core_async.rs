@@ -4,9 +4,9 @@
 
 use crate::common::wait_until;
 use crate::each_runtime;
-use myriad::channel::{Receiver, Sender, after, bounded, rendezvous, unbounded};
+use myriad::channel::{Receiver, Sender, after, bounded, oneshot, rendezvous, unbounded};
 use myriad::flow::ops::{Mode, Pipeline, Timed, Why};
-use myriad::flow::{mix, mult, pipe, pipeline, publish};
+use myriad::flow::{mix, mult, pipe, pipeline, pipeline_async, publish};
 use myriad::{select, spawn, yield_now};
 use std::fmt::Debug;
 use std::pin::pin;
@@ -173,6 +173,25 @@ fn a_late_tap_is_closed() {
 }
 
 #[test]
+fn a_tap_that_goes_holds_up_nobody() {
+    check(10, || {
+        let ((tx, rx), (x_tx, x), (y_tx, y)) = (unbounded(), bounded(10), rendezvous());
+        let m = mult(rx);
+        m.tap(x_tx);
+        m.tap(y_tx);
+        tx.send(0).unwrap();
+        let before = value(x.recv());
+        // (To untap is to let go of the receiver.)
+        drop(y);
+        tx.send(1).unwrap();
+        let outcome = vec![before, value(x.recv())];
+        drop(tx);
+        assert_eq!(m.join().given, 2);
+        outcome
+    });
+}
+
+#[test]
 fn a_slow_subscriber_holds_up_all_topics_without_a_buffer() {
     let ways = |buffer: usize| {
         let ((tx, rx), (slow_tx, slow), (fast_tx, fast)) = (unbounded(), bounded(buffer), bounded(10));
@@ -268,6 +287,25 @@ fn a_pipeline_whose_target_is_closed_leaves_the_rest() {
         let ended = pipeline(2, from.clone(), to_tx, |n| n + 1).join();
         assert!(matches!(ended.why, Why::TargetClosed));
         vec![from.try_recv().is_ok().to_string()]
+    });
+}
+
+#[test]
+fn who_answers_for_nothing_ends_its_item() {
+    check(17, || {
+        let (tx, rx) = bounded(10);
+        let answer = async |n: i32| {
+            let (answer, answered) = oneshot();
+            match n {
+                1 => drop(answer),
+                _ => answer.send(n).unwrap(),
+            }
+            answered.recv_async().await
+        };
+        let pipeline = pipeline_async(2, of([1, 2]), tx, answer);
+        let outcome = [rx.recv().unwrap(), rx.recv().unwrap()].map(value).into();
+        assert_eq!(pipeline.join().given, 2);
+        outcome
     });
 }
 

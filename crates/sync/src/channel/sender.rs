@@ -190,12 +190,34 @@ impl<T> Sender<T> {
     #[inline]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let caller = Caller::get();
-        let mut value = ManuallyDrop::new(value);
-        let slot = &raw mut *value;
-        // SAFETY: the message is in its slot, and is moved out of it once. A waiter was claimed,
-        // and is woken once.
+        let mut state = self.chan().lock(caller);
+        match state.fast_send(ManuallyDrop::new(value)) {
+            Ok(()) => Ok(()),
+            // SAFETY: the message is in its slot, and is moved out of it once.
+            Err(mut value) => unsafe { self.try_send_slow(caller, state, &raw mut *value) },
+        }
+    }
+
+    /// # Safety
+    /// `slot` holds a message, which is moved out.
+    #[inline(never)]
+    unsafe fn try_send_slow<'a>(
+        &'a self,
+        caller: Caller,
+        mut state: Locked<'a, T>,
+        slot: *mut T,
+    ) -> Result<(), TrySendError<T>> {
+        // SAFETY: `slot` holds a message, which is moved out once (this function's contract). A
+        // waiter was claimed, and is woken once, without the lock.
         unsafe {
-            match self.chan().locked(caller, |state| state.try_send(slot)) {
+            if let Some(waiter) = state.give_to_waiting(slot) {
+                drop(state);
+                caller.wake_next(waiter);
+                return Ok(());
+            }
+            let sent = state.try_send_to_nobody(slot);
+            drop(state);
+            match sent {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(waiter)) => {
                     caller.wake_next(waiter);

@@ -292,10 +292,13 @@ pub fn is_cancelled() -> bool {
 #[doc(alias = "checkpoint")]
 #[doc(alias = "ensure_active")]
 pub fn check() {
-    if let Some(w) = worker::current() {
-        request::serve_now(&w);
+    match worker::current() {
+        Some(w) => {
+            request::serve_now(&w);
+            checkpoint::check(&w);
+        }
+        None => checkpoint::check_anywhere(),
     }
-    checkpoint::check_anywhere();
 }
 
 /// The task has ended, and what is left are its destructors: nothing cancels it any more, whatever

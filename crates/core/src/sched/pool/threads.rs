@@ -61,6 +61,7 @@ impl Pool {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, error.to_string()));
         }
         drop(threads);
+        self.delays.open();
         self.set_admission(Admission::All);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::files::SpillFolder;
 use crate::dataflow::gate::Gate;
 use myriad_base::sys::mutex::Mutex;
+use myriad_core::engine::running::delay_shutdown;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -110,6 +111,8 @@ impl Ledger {
     pub(super) fn settle(&self) {
         while self.is_over() && self.has_idle() {
             let Some(pass) = self.gate.try_enter() else { return };
+            // (Where the runtime is about to stop, that is left to the next node.)
+            let Some(_delay) = delay_shutdown() else { return };
             let has_room = self.make_room(0);
             drop(pass);
             if !has_room {

@@ -55,8 +55,8 @@ use std::sync::Arc;
 ///
 /// # Cancellation
 /// A node that is cancelled while it waits for its turn ends at once. A write goes on, for the
-/// value is another node's. (A runtime that is dropped while one of its nodes writes leaves that
-/// node, and those that wait behind it, without an end: `Runtime::shutdown` waits for them.)
+/// value is another node's. (A runtime that ends waits for a write or a read that is under way, and
+/// cancels the nodes that wait behind it.)
 ///
 /// # Examples
 /// ```

@@ -10,7 +10,8 @@
 //! **Invariants.** Who is `busy` with the slot writes it or reads it; there is one at a time. A
 //! value that is lent stays in memory. A value that is not lent, in memory, and with which nobody
 //! is busy, is in the ledger's list of idle ones, since `idle_at`. `Stored` and destructors are
-//! called without the lock. The lock of a slot comes before that of the ledger.
+//! called without the lock. The lock of a slot comes before that of the ledger. A task that is
+//! busy, or in the gate of the budget, delays the end of its runtime: it is not left so.
 //!
 //! **Why an `Arc`.** Whoever writes the value, or reads it in a body, has a reference of its own,
 //! so no reference depends on the state. A value is taken out when nobody has one: its node has
@@ -22,6 +23,7 @@ use crate::dataflow::settings::NodeName;
 use crate::graph::Cause;
 use crate::stored::{StoreError, Stored};
 use myriad_base::sys::mutex::Mutex;
+use myriad_core::engine::running::delay_shutdown;
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::{blocking, cancel};
 use myriad_sync::lock::Event;
@@ -72,11 +74,16 @@ impl<T: Stored + Send + Sync + 'static> Slot<T> {
     ///
     /// Blocks while it is read, or others of the budget are written to make room.
     pub(super) fn lend(&self) -> Result<Lease<T>, Cause> {
-        let place = &self.0;
+        let (place, mut delay) = (&self.0, None);
         let busy = loop {
             let mut state = place.state.lock();
             if let Some(value) = state.value.clone() {
                 return Ok(place.lent(&mut state, value));
+            }
+            // While a value is read, whoever else wants it waits for that.
+            delay = delay.or_else(delay_shutdown);
+            if delay.is_none() {
+                return Err(Cause::Cancelled);
             }
             match place.busy(&mut state) {
                 Ok(busy) => break busy,

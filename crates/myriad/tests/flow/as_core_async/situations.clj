@@ -49,6 +49,14 @@
               (a/tap m x)
               (close! c)
               [(got x) (do (a/tap m late) (got-within late 300))]))
+   10 (fn [] (let [c (chan) m (a/mult c) x (chan 10) y (chan)]
+               (a/tap m x)
+               (a/tap m y)
+               (put c 0)
+               (let [before (got x)]
+                 (a/untap m y)
+                 (put c 1)
+                 [before (got-within x 100)])))
    11 (fn [] (let [ways (fn [p c slow fast]
                           (a/sub p true slow)
                           (a/sub p false fast)
@@ -82,6 +90,9 @@
                (a/pipeline 2 to (map inc) from)
                (Thread/sleep 300)
                [(some? (poll! from))]))
+   17 (fn [] (let [out (chan 10)]
+               (a/pipeline-async 2 out (fn [x answer] (when (= x 2) (put! answer x) (close! answer))) (of 1 2))
+               (vec (repeatedly 2 #(got-within out 100)))))
    18 (fn [] (let [c (chan)]
                (dotimes [_ 1024] (take! c identity))
                [(try (take! c identity) true (catch AssertionError _ false))]))
