@@ -25,14 +25,13 @@ mod output;
 mod process;
 mod watch;
 
-use crate::local::{Body, Call, Cell, Job, Run, Slot, body_of_one, outcome};
+use crate::local::{Body, Call, Cell, Job, Slot, Wakers, body_of_one, outcome};
 use crate::machine::{JobId, MEMORY, Outcome, Report, Request, State};
 use limits::Limits;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::blocking;
 use myriad_core::cancel;
-use myriad_core::engine::running::{ToTell, UnderWay};
-use myriad_core::engine::user_code::{self, StoredWaker};
+use myriad_core::engine::user_code;
 use output::Target;
 use process::Processes;
 use std::ffi::OsStr;
@@ -218,13 +217,16 @@ impl Program {
 
 impl Body for Program {
     body_of_one!();
+    fn keep(&self, request: &Request) {
+        *self.kept.lock() = Some(request.clone());
+    }
     fn pause(&self, pause: bool) -> bool {
         self.group.signal(if pause { libc::SIGSTOP } else { libc::SIGCONT })
     }
     fn limit(&self, demand: &crate::machine::Demand) {
         *self.memory.lock() = demand.of(MEMORY);
     }
-    fn run(&self, _: Call) -> (Outcome, Option<Report>) {
+    fn run(&self, _: Call) -> (Outcome, Option<Box<Report>>) {
         let Some(mut spec) = self.spec.lock().take() else {
             self.cell.leave_with(Err(None));
             return (Outcome::Stopped, None);
@@ -257,15 +259,12 @@ impl Body for Program {
             cpu_time: output.cpu_time.as_nanos() as u64,
         };
         self.cell.leave_with(if outcome == Outcome::Done { Ok(output) } else { Err(verdict) });
-        (outcome, Some(report))
+        (outcome, Some(Box::new(report)))
     }
 }
 impl Slot<CommandOutput> for Program {
     fn cell(&self) -> &Cell<CommandOutput> {
         &self.cell
-    }
-    fn keep(&self, request: &Request) {
-        *self.kept.lock() = Some(request.clone());
     }
     fn renew(&self) -> Option<(Arc<dyn Slot<CommandOutput>>, Request)> {
         let spec = self.spec.lock().take()?;
