@@ -21,6 +21,7 @@ pub mod map;
 pub mod mutant;
 pub mod mutex;
 pub mod passing;
+pub mod prefetch;
 pub mod say;
 pub mod thread;
 

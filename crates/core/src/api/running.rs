@@ -1,6 +1,6 @@
 //! The task that is under way here, for who has to know it again, or to cancel it while it runs on.
 
-use crate::record::header::Header;
+use crate::record::header::{Header, TaskFlags};
 use crate::record::task::TaskRef;
 use crate::sched::cancel::request;
 use crate::sched::pool::{Handle, ShutdownDelay};
@@ -42,6 +42,16 @@ impl UnderWay {
         // SAFETY: the record is the task's, which has not ended (this function's contract).
         request::mark(unsafe { TaskRef::from_raw(self.0) }).map(ToTell)
     }
+}
+
+/// Would a task that is spawned now have nothing more, and nothing less, than the calling one? So a
+/// second thing may run in it. The calling task has no task-locals, scoped values or generator of
+/// its own, no name or number that somebody knows, and no mark of a cancellation.
+#[inline]
+pub fn is_as_new() -> bool {
+    // (Where its record was found says nothing of the task.)
+    let is_unmarked = |task: TaskRef<'_>| !task.has_flags(!TaskFlags::STOLEN);
+    worker::current().is_some_and(|w| !w.running.has_context() && w.task().is_some_and(is_unmarked))
 }
 
 /// May a piece of this pool's work be called right here, on top of what runs? Only on a worker of

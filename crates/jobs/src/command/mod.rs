@@ -25,14 +25,12 @@ mod output;
 mod process;
 mod watch;
 
-use crate::local::{Body, Call, Cell, Job, Run, Slot, body_of_one, outcome};
+use crate::local::{Body, Call, Cell, Job, Slot, Wakers, body_of_one, outcome};
 use crate::machine::{JobId, MEMORY, Outcome, Report, Request, State};
 use limits::Limits;
 use myriad_base::sys::mutex::Mutex;
-use myriad_core::blocking;
 use myriad_core::cancel;
-use myriad_core::engine::running::{ToTell, UnderWay};
-use myriad_core::engine::user_code::{self, StoredWaker};
+use myriad_core::engine::user_code;
 use output::Target;
 use process::Processes;
 use std::ffi::OsStr;
@@ -88,6 +86,8 @@ pub struct CommandSpec {
     grace: Duration,
     limits: Limits,
     outputs: Outputs,
+    /// It is a command of the program's, which may have code of its own for the child.
+    has_hooks: bool,
 }
 
 /// Where the outputs of a program go.
@@ -102,7 +102,7 @@ impl CommandSpec {
     /// From std's command, whose standard input, output and error are replaced.
     pub fn new(command: Command) -> CommandSpec {
         let limits = Limits { output: 16 << 20, ..Limits::default() };
-        CommandSpec { command, grace: Duration::from_secs(5), limits, outputs: Outputs::default() }
+        CommandSpec { command, grace: Duration::from_secs(5), limits, outputs: Outputs::default(), has_hooks: true }
     }
     /// How long the program may take to end after it was told to (`SIGTERM`), before it is killed
     /// (`SIGKILL`), with its whole process group: 5 s if nothing is said.
@@ -165,7 +165,7 @@ impl<S: AsRef<OsStr>, const N: usize> From<[S; N]> for CommandSpec {
         let mut words = words.iter();
         let mut command = Command::new(words.next().map_or(OsStr::new(""), AsRef::as_ref));
         command.args(words);
-        CommandSpec::new(command)
+        CommandSpec { has_hooks: false, ..CommandSpec::new(command) }
     }
 }
 
@@ -194,6 +194,7 @@ impl Job<CommandOutput> {
 }
 
 struct Program {
+    has_hooks: bool,
     /// Taken out while it runs.
     spec: Mutex<Option<CommandSpec>>,
     /// The limit of memory, or 0.
@@ -207,6 +208,7 @@ struct Program {
 impl Program {
     fn new(spec: CommandSpec) -> Program {
         Program {
+            has_hooks: spec.has_hooks,
             spec: Mutex::new(Some(spec)),
             memory: Mutex::new(0),
             kept: Mutex::new(None),
@@ -218,19 +220,28 @@ impl Program {
 
 impl Body for Program {
     body_of_one!();
+    fn keep(&self, request: &Request) {
+        *self.kept.lock() = Some(request.clone());
+    }
+    fn blocks(&self) -> bool {
+        true
+    }
+    fn has_drop(&self) -> bool {
+        self.has_hooks
+    }
     fn pause(&self, pause: bool) -> bool {
         self.group.signal(if pause { libc::SIGSTOP } else { libc::SIGCONT })
     }
     fn limit(&self, demand: &crate::machine::Demand) {
         *self.memory.lock() = demand.of(MEMORY);
     }
-    fn run(&self, _: Call) -> (Outcome, Option<Report>) {
+    fn run(&self, _: Call) -> (Outcome, Option<Box<Report>>) {
         let Some(mut spec) = self.spec.lock().take() else {
             self.cell.leave_with(Err(None));
             return (Outcome::Stopped, None);
         };
         let memory = *self.memory.lock();
-        let CommandSpec { command, grace, limits, outputs } = &mut spec;
+        let CommandSpec { command, grace, limits, outputs, .. } = &mut spec;
         // The watcher looks itself at whether the task is cancelled: a cancellation that unwound
         // it would leave the program behind.
         let rules = watch::Watched {
@@ -240,8 +251,7 @@ impl Body for Program {
             group: &self.group,
             is_cancelled: &cancel::is_cancelled,
         };
-        // (It unwinds if the task is cancelled before there is a thread for it.)
-        let (how, ended) = outcome(user_code::body(|| Ok(blocking(|| watch::run(command, &rules)))));
+        let (how, ended) = outcome(user_code::body(|| Ok(watch::run(command, &rules))));
         *self.spec.lock() = Some(spec);
         let watch::Ended { output, outcome, verdict } = match ended {
             Ok(ended) => ended,
@@ -257,15 +267,12 @@ impl Body for Program {
             cpu_time: output.cpu_time.as_nanos() as u64,
         };
         self.cell.leave_with(if outcome == Outcome::Done { Ok(output) } else { Err(verdict) });
-        (outcome, Some(report))
+        (outcome, Some(Box::new(report)))
     }
 }
 impl Slot<CommandOutput> for Program {
     fn cell(&self) -> &Cell<CommandOutput> {
         &self.cell
-    }
-    fn keep(&self, request: &Request) {
-        *self.kept.lock() = Some(request.clone());
     }
     fn renew(&self) -> Option<(Arc<dyn Slot<CommandOutput>>, Request)> {
         let spec = self.spec.lock().take()?;

@@ -1,9 +1,18 @@
 //! Where the output of a program goes: to files without names, or of the user.
+//!
+//! Files without names are in memory: on a disk each costs up to 50 µs, twice for each program.
+//! **Rejected.** Files that are used again: a grandchild may have the last one open. Pipes: see
+//! `command/mod.rs`.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// Of a program of which more is kept the output goes to a disk: it may write much more than that
+/// before it is looked at.
+#[cfg(target_os = "linux")]
+const IN_MEMORY: u64 = 64 << 20;
 
 /// Where one of the two outputs goes.
 #[derive(Debug, Clone, Default)]
@@ -16,9 +25,10 @@ pub(super) enum Target {
 }
 
 impl Target {
-    pub(super) fn open(&self, append: bool) -> io::Result<File> {
+    /// At most so many bytes of it are kept.
+    pub(super) fn open(&self, append: bool, most: u64) -> io::Result<File> {
         match self {
-            Target::Kept => unnamed_file(),
+            Target::Kept => unnamed_file(most),
             Target::File(path) => {
                 let file = File::options().append(true).create(true).open(path).map_err(|error| named(path, error))?;
                 // (Both outputs may go to one file: it is emptied before the program begins. A
@@ -50,7 +60,15 @@ fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-fn unnamed_file() -> io::Result<File> {
+/// In memory, if little is kept and the system has such files; else in the folder for temporary
+/// files.
+fn unnamed_file(most: u64) -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    if most <= IN_MEMORY
+        && let Some(file) = file_in_memory()
+    {
+        return Ok(file);
+    }
     let folder = std::env::temp_dir();
     let open = |flags: i32, path: &Path| {
         File::options().read(true).append(true).create_new(flags == 0).custom_flags(flags).mode(0o600).open(path)
@@ -68,6 +86,20 @@ fn unnamed_file() -> io::Result<File> {
         }
     }
     Err(io::Error::other("no file for the output in the folder for temporary files"))
+}
+
+/// `None`: the system has none, or lends no more.
+#[cfg(target_os = "linux")]
+fn file_in_memory() -> Option<File> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the name is a string with an end; the call returns a file of ours or -1.
+    let fd = unsafe { libc::memfd_create(c"output of a job".as_ptr(), libc::MFD_CLOEXEC) };
+    // SAFETY: a number that is not negative is a file that was just opened, and nobody else's.
+    let file = (fd >= 0).then(|| unsafe { File::from_raw_fd(fd) })?;
+    // (All that is written comes at the end, wherever we read.)
+    // SAFETY: the file is open, and the call sets flags of it.
+    let is_set = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_APPEND) } == 0;
+    is_set.then_some(file)
 }
 
 fn contents(file: &mut File, most: u64) -> Vec<u8> {

@@ -49,7 +49,8 @@ pub(super) fn run(command: &mut Command, rules: &Watched<'_>) -> Ended {
 
 fn try_run(command: &mut Command, rules: &Watched<'_>) -> io::Result<Ended> {
     let Watched { limits, outputs, group, .. } = rules;
-    let (mut out, mut err) = (outputs.out.open(outputs.append)?, outputs.err.open(outputs.append)?);
+    let (mut out, mut err) =
+        (outputs.out.open(outputs.append, limits.output)?, outputs.err.open(outputs.append, limits.output)?);
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
     let leader = group.spawn(command)?;
     let written = || Written { out: outputs.out.written(&out), err: outputs.err.written(&err) };

@@ -4,7 +4,6 @@ use super::error::JobError;
 use super::wakers::{Place, Wakers};
 use crate::machine::{Demand, JobId, Outcome, Report, Request, State};
 use myriad_base::sys::mutex::Mutex;
-use myriad_core::engine::running::{ToTell, UnderWay};
 use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::StoredWaker;
 use std::future::poll_fn;
@@ -22,35 +21,34 @@ pub(crate) struct Call {
 /// What a job runs. No lock of the queue is held while one of these is called, but where that is
 /// said.
 pub(crate) trait Body: Send + Sync {
-    /// The calling task is the run of this job from now on, until [`leave`](Self::leave). False:
-    /// the run was stopped before it began.
-    fn enter(&self, id: JobId) -> bool;
-    /// Runs it, on that task, and leaves when it returns.
-    fn run(&self, call: Call) -> (Outcome, Option<Report>);
-    /// There is no run any more: it has unwound, was stopped before it began, or never came.
-    fn leave(&self, id: JobId);
-    /// The run has to stop: also if it is only about to begin. Under the queue's lock, and so
-    /// without user code; what is returned is told without.
-    #[must_use]
-    fn stop(&self, id: JobId) -> Option<ToTell>;
-    /// Does the calling task run the job? Under the queue's lock.
-    fn is_run_by(&self, id: JobId, task: UnderWay) -> bool;
+    /// Runs it.
+    fn run(&self, call: Call) -> (Outcome, Option<Box<Report>>);
+    /// Does it hold up its thread, on which no worker is to be?
+    fn blocks(&self) -> bool {
+        false
+    }
+    /// May user code run when this is dropped, after a run that ended well?
+    fn has_drop(&self) -> bool {
+        true
+    }
     /// The job's number. Under the queue's lock, before anything else that happens to the job.
     fn note_submitted(&self, _: JobId) {}
     /// What the job asks for by now; it has not begun. Under the queue's lock.
     fn limit(&self, _: &Demand) {}
+    /// What was asked for, of a body that can be called again. Under the queue's lock.
+    fn keep(&self, _: &Request) {}
     /// Stops the processes of a program, or lets them go on. False: there are none.
     fn pause(&self, _: bool) -> bool {
         false
     }
-    /// Another attempt follows, which is not stopped yet. Under the queue's lock: so a stop meets
-    /// the run that it was meant for.
-    fn note_retry(&self, id: JobId);
-    /// The job ends because its runtime does: it has not begun, or is left. Under the queue's lock.
-    fn note_runtime_end(&self, id: JobId);
-    /// The job has ended so; those who wait for that are to be woken. Under the queue's lock, in
+    /// Another attempt follows. Under the queue's lock.
+    fn note_retry(&self);
+    /// The job ends because its runtime does: it has not begun, or is left, and nobody had stopped
+    /// it. Under the queue's lock.
+    fn note_runtime_end(&self);
+    /// The job has ended so. Returns who waits for that, to be woken. Under the queue's lock, in
     /// which the queue may forget the job: whoever has a handle knows how that one ended.
-    fn note_end(&self, id: JobId, state: State, wake: &mut Vec<StoredWaker>);
+    fn note_end(&self, id: JobId, state: State) -> Option<Box<Wakers>>;
     /// How the job has ended; `None` if it has not.
     fn ended(&self) -> Option<State>;
     /// Of an array that was submitted: how many elements it has.
@@ -62,43 +60,10 @@ pub(crate) trait Body: Send + Sync {
 /// A body whose handle gets a `T`.
 pub(crate) trait Slot<T>: Body {
     fn cell(&self) -> &Cell<T>;
-    /// What was asked for, if the body can be called again. Under the queue's lock.
-    fn keep(&self, _: &Request) {}
     /// Of a job that has ended: a body that calls the same, and what was asked for. `None` if it
     /// can be called once.
     fn renew(&self) -> Option<(Arc<dyn Slot<T>>, Request)> {
         None
-    }
-}
-
-/// The run of a job.
-#[derive(Debug, Default)]
-pub(crate) struct Run {
-    /// What runs it: from its first step until it has left, so the task has not ended.
-    task: Option<UnderWay>,
-    /// It has to stop.
-    stop: bool,
-}
-
-impl Run {
-    pub(crate) fn enter(&mut self) -> bool {
-        self.task = Some(UnderWay::here());
-        !self.stop
-    }
-    pub(crate) fn leave(&mut self) {
-        self.task = None;
-    }
-    pub(crate) fn stop(&mut self) -> Option<ToTell> {
-        self.stop = true;
-        // SAFETY: the task was spawned by the queue, and is here until it leaves, which it does
-        // before its end, under the lock around this: so it does not end before this returns.
-        self.task.and_then(|task| unsafe { task.mark() })
-    }
-    pub(crate) fn is_run_by(&self, task: UnderWay) -> bool {
-        self.task == Some(task)
-    }
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop
     }
 }
 
@@ -108,7 +73,6 @@ pub(crate) struct Cell<T>(Mutex<Inside<T>>);
 
 #[derive(Debug)]
 struct Inside<T> {
-    run: Run,
     left: Left<T>,
     state: Option<State>,
     /// Few jobs have a waiter: the others need no room for one.
@@ -127,47 +91,38 @@ enum Left<T> {
 
 impl<T> Cell<T> {
     pub(crate) fn new() -> Cell<T> {
-        Cell(Mutex::new(Inside { run: Run::default(), left: Left::Nothing, state: None, wakers: None }))
+        Cell(Mutex::new(Inside { left: Left::Nothing, state: None, wakers: None }))
     }
-    pub(crate) fn with_run<R>(&self, f: impl FnOnce(&mut Run) -> R) -> R {
-        f(&mut self.0.lock().run)
-    }
-    /// The run leaves with this result, or because it failed for this reason.
+    /// The run has this result, or has failed for this reason.
     pub(crate) fn leave_with(&self, result: Result<T, Option<Arc<str>>>) {
         let left = match result {
             Ok(value) => Left::Value(value),
             Err(Some(reason)) => Left::Failure(reason),
             Err(None) => Left::Nothing,
         };
-        let mut inside = self.0.lock();
-        inside.run.leave();
-        let old = std::mem::replace(&mut inside.left, left);
-        drop(inside);
+        let old = std::mem::replace(&mut self.0.lock().left, left);
         old.discard();
     }
     /// Another attempt follows: of this one nothing is left. (It has failed, so there is no value.)
     pub(crate) fn note_retry(&self) {
-        let mut inside = self.0.lock();
-        (inside.run.stop, inside.left) = (false, Left::Nothing);
+        self.0.lock().left = Left::Nothing;
     }
     /// A failure beside what the run leaves.
     pub(crate) fn fail(&self, reason: Arc<str>) {
         let old = std::mem::replace(&mut self.0.lock().left, Left::Failure(reason));
         old.discard();
     }
-    /// The job ends because its runtime does, unless it was stopped before.
+    /// The job ends because its runtime does.
     pub(crate) fn note_runtime_end(&self) {
         let mut inside = self.0.lock();
-        if !inside.run.is_stopped() && matches!(inside.left, Left::Nothing) {
+        if matches!(inside.left, Left::Nothing) {
             inside.left = Left::RuntimeEnded;
         }
     }
-    pub(crate) fn note_end(&self, state: State, wake: &mut Vec<StoredWaker>) {
+    pub(crate) fn note_end(&self, state: State) -> Option<Box<Wakers>> {
         let mut inside = self.0.lock();
         inside.state = Some(state);
-        if let Some(mut wakers) = inside.wakers.take() {
-            wake.extend(wakers.take());
-        }
+        inside.wakers.take()
     }
     pub(crate) fn state(&self) -> Option<State> {
         self.0.lock().state

@@ -1,13 +1,13 @@
 //! A job that is to be submitted: what it runs, and what it asks for.
 
-use super::cell::{Body, Call, Cell, Run, Slot};
+use super::cell::{Body, Call, Cell, Slot};
 use super::handle::JobHandle;
+use super::wakers::Wakers;
 use crate::machine::{
-    After, ArrayRequest, EndedJob, JobId, MEMORY, Outcome, Refused, Report, Request, Retry, State, WHOLE, When,
+    After, ArrayRequest, CPU, EndedJob, JobId, MEMORY, Outcome, Plain, Refused, Report, Request, Retry, State, WHOLE,
+    When,
 };
 use myriad_base::sys::mutex::Mutex;
-use myriad_core::engine::running::{ToTell, UnderWay};
-use myriad_core::engine::user_code::StoredWaker;
 use myriad_core::engine::{unwind, user_code};
 use std::fmt;
 use std::sync::Arc;
@@ -53,23 +53,41 @@ use std::time::{Duration, SystemTime};
 /// ```
 pub struct Job<T> {
     pub(super) body: Arc<dyn Slot<T>>,
-    pub(super) request: Request,
-    /// By name: the queue knows their places.
-    pub(super) named: Vec<(Arc<str>, u64)>,
-    pub(super) group: Option<Arc<str>>,
-    pub(super) begin: Begin,
-    /// What was found wrong on the way.
-    pub(super) wrong: Option<Refused>,
-    /// What this job depends on: jobs of the same queue, which may forget those of which there are
-    /// handles.
-    pub(super) named_jobs: Vec<JobRef>,
+    pub(super) plain: Plain,
+    /// What this job depends on, if that is one job, and there is nothing more.
+    pub(super) after: Option<(JobRef, When)>,
+    pub(super) more: Option<Box<Asks>>,
     /// Can the body be called again?
     pub(super) again: bool,
 }
 
+/// What few jobs ask for. (Boxed: each call that says more moves the job.)
+#[derive(Debug, Default)]
+pub(super) struct Asks {
+    /// Without what is plain.
+    pub request: Request,
+    /// By name: the queue knows their places.
+    pub named: Vec<(Arc<str>, u64)>,
+    pub group: Option<Arc<str>>,
+    pub begin: Begin,
+    /// What was found wrong on the way.
+    pub wrong: Option<Refused>,
+    /// What this job depends on: jobs of the same queue, which may forget those of which there are
+    /// handles.
+    pub named_jobs: Vec<JobRef>,
+}
+
+impl Asks {
+    fn depend(&mut self, (job, when): (JobRef, When)) {
+        self.request.after.push(After { job: job.id, when });
+        self.named_jobs.push(job);
+    }
+}
+
 /// When a job may begin.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Begin {
+    #[default]
     Now,
     After(Duration),
     At(SystemTime),
@@ -112,32 +130,19 @@ impl<T: Send + 'static> Job<T> {
     pub(super) fn of_ended(handle: &JobHandle<T>, body: Arc<dyn Slot<T>>, request: Request) -> Job<T> {
         // (What it waited for has come, or never will.)
         let array = request.array.map(|array| ArrayRequest { each_of: None, ..array });
-        let request = Request { after: Vec::new(), any: false, begin: 0, held: false, array, ..request };
+        let demand = &request.demand;
+        let (cpu, memory) = (demand.of(CPU), demand.of(MEMORY));
+        let plain = Plain { priority: request.priority, held: false, cpu, memory };
+        let request = Request { after: Vec::new(), any: false, begin: 0, array, ..request };
         let of_this_queue = vec![JobRef::from(handle)];
-        Job {
-            body,
-            request,
-            named: Vec::new(),
-            group: None,
-            begin: Begin::Now,
-            wrong: None,
-            named_jobs: of_this_queue,
-            again: true,
-        }
+        let asks = Asks { request, named_jobs: of_this_queue, ..Asks::default() };
+        Job { body, plain, after: None, more: Some(Box::new(asks)), again: true }
     }
 
+    #[inline]
     pub(crate) fn from_body(body: impl Slot<T> + 'static, again: bool) -> Job<T> {
-        let request = Request { demand: crate::machine::Demand::cpu(WHOLE), ..Request::default() };
-        Job {
-            body: Arc::new(body),
-            request,
-            named: Vec::new(),
-            group: None,
-            begin: Begin::Now,
-            wrong: None,
-            named_jobs: Vec::new(),
-            again,
-        }
+        let plain = Plain { cpu: WHOLE, ..Plain::default() };
+        Job { body: Arc::new(body), plain, after: None, more: None, again }
     }
 }
 
@@ -166,7 +171,7 @@ impl Job<()> {
             Ok::<(), Arc<str>>(())
         };
         let mut job = Job::from_body(super::array::Array::new(f), true);
-        job.request.array = Some(ArrayRequest { len, at_once: u32::MAX, max_failures: 0, each_of: None });
+        job.more().request.array = Some(ArrayRequest { len, at_once: u32::MAX, max_failures: 0, each_of: None });
         job
     }
 
@@ -186,39 +191,44 @@ impl Job<()> {
     pub fn after_each(mut self, other: impl Into<JobRef>) -> Job<()> {
         let other = other.into();
         self.array_mut(|array| array.each_of = Some(other.id));
-        self.named_jobs.push(other);
+        self.more().named_jobs.push(other);
         self
     }
     fn array_mut(&mut self, change: impl FnOnce(&mut ArrayRequest)) {
-        match &mut self.request.array {
+        match &mut self.more().request.array {
             Some(array) => change(array),
-            None => self.wrong = Some(Refused::EmptyArray),
+            None => self.more().wrong = Some(Refused::EmptyArray),
         }
     }
 }
 
 impl<T> Job<T> {
+    pub(super) fn more(&mut self) -> &mut Asks {
+        let more = self.more.get_or_insert_default();
+        self.after.take().into_iter().for_each(|after| more.depend(after));
+        more
+    }
     /// A name: for tables, and so that the job is in the history once it is done.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Job<T> {
-        self.request.name = Some(name.into());
+        self.more().request.name = Some(name.into());
         self
     }
     /// Whose job it is: a label, by which [`jobs_of`](super::Queue::jobs_of) finds the job. Nothing
     /// else depends on it.
     pub fn user(mut self, user: impl Into<Arc<str>>) -> Job<T> {
-        self.request.user = Some(user.into());
+        self.more().request.user = Some(user.into());
         self
     }
     /// From -9999 to 9999. Higher ones are first.
     pub fn priority(mut self, priority: i32) -> Job<T> {
-        self.request.priority = priority;
+        self.plain.priority = priority;
         self
     }
     /// How many processors, in steps of 1/10,000. With 0 the job waits for none.
     pub fn cpus(mut self, cpus: impl Into<f64>) -> Job<T> {
         match units(cpus.into()) {
-            Some(units) => self.request.demand.set(crate::machine::CPU, units),
-            None => self.wrong = Some(Refused::NoResource("cpu (that is no amount)".into())),
+            Some(units) => self.plain.cpu = units,
+            None => self.more().wrong = Some(Refused::NoResource("cpu (that is no amount)".into())),
         }
         self
     }
@@ -226,8 +236,10 @@ impl<T> Job<T> {
     /// only counted. A command that takes more is killed.
     pub fn memory(mut self, memory: impl Into<Bytes>) -> Job<T> {
         match memory.into().0 {
-            Ok(bytes) => self.request.demand.set(MEMORY, bytes),
-            Err(text) => self.wrong = Some(Refused::NoResource(format!("memory (\"{text}\" is no amount)").into())),
+            Ok(bytes) => self.plain.memory = bytes,
+            Err(text) => {
+                self.more().wrong = Some(Refused::NoResource(format!("memory (\"{text}\" is no amount)").into()))
+            }
         }
         self
     }
@@ -235,36 +247,36 @@ impl<T> Job<T> {
     pub fn resource(mut self, name: impl Into<Arc<str>>, amount: impl Into<f64>) -> Job<T> {
         let name = name.into();
         match units(amount.into()) {
-            Some(units) => self.named.push((name, units)),
-            None => self.wrong = Some(Refused::NoResource(name)),
+            Some(units) => self.more().named.push((name, units)),
+            None => self.more().wrong = Some(Refused::NoResource(name)),
         }
         self
     }
     /// The group, of which only so many run at a time as the queue was told.
     pub fn group(mut self, name: impl Into<Arc<str>>) -> Job<T> {
-        self.group = Some(name.into());
+        self.more().group = Some(name.into());
         self
     }
     /// How long the job may run, by the clock. Then it is stopped, and has timed out. (A closure is
     /// cancelled, which arrives at its next wait: see [`cancel`](myriad_core::cancel). One that
     /// goes on is *overdue*, and keeps what it holds.)
     pub fn wall_time(mut self, time: Duration) -> Job<T> {
-        self.request.wall = Some(nanos(time).max(1));
+        self.more().request.wall = Some(nanos(time).max(1));
         self
     }
     /// Not before so much time has passed since it was submitted.
     pub fn delay(mut self, time: Duration) -> Job<T> {
-        self.begin = Begin::After(time);
+        self.more().begin = Begin::After(time);
         self
     }
     /// Not before this time of day. One in the past is now.
     pub fn at(mut self, time: SystemTime) -> Job<T> {
-        self.begin = Begin::At(time);
+        self.more().begin = Begin::At(time);
         self
     }
     /// It does not start until it is [released](super::Queue::release).
     pub fn held(mut self) -> Job<T> {
-        self.request.held = true;
+        self.plain.held = true;
         self
     }
 
@@ -286,13 +298,15 @@ impl<T> Job<T> {
     }
     /// One of the dependencies is enough. (Otherwise all have to be met.)
     pub fn any_is_enough(mut self) -> Job<T> {
-        self.request.any = true;
+        self.more().request.any = true;
         self
     }
     fn depends(mut self, job: impl Into<JobRef>, when: When) -> Job<T> {
-        let job = job.into();
-        self.request.after.push(After { job: job.id, when });
-        self.named_jobs.push(job);
+        let after = (job.into(), when);
+        match (&self.after, &self.more) {
+            (None, None) => self.after = Some(after),
+            _ => self.more().depend(after),
+        }
         self
     }
 
@@ -300,20 +314,25 @@ impl<T> Job<T> {
     /// job see the last one only. It must be a job that [can be called again](Job::again), a
     /// command, or an array.
     pub fn retries(mut self, times: u32) -> Job<T> {
-        self.request.retry = Retry { times, ..self.request.retry };
+        self.more().request.retry.times = times;
         self
     }
     /// The pause before the first retry, and the longest: each is twice as long as the one before.
     /// A job that pauses holds no resources.
     pub fn backoff(mut self, pauses: std::ops::Range<Duration>) -> Job<T> {
-        self.request.retry = Retry { first: nanos(pauses.start), most: nanos(pauses.end), ..self.request.retry };
+        let retry = &mut self.more().request.retry;
+        *retry = Retry { first: nanos(pauses.start), most: nanos(pauses.end), ..*retry };
         self
     }
 }
 
 impl<T> fmt::Debug for Job<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Job").field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("Job")
+            .field("plain", &self.plain)
+            .field("after", &self.after)
+            .field("more", &self.more)
+            .finish_non_exhaustive()
     }
 }
 
@@ -415,8 +434,8 @@ pub(crate) fn outcome<T>(run: Result<Result<T, Arc<str>>, unwind::Payload>) -> (
     }
 }
 
-pub(super) fn report(outcome: Outcome, reason: Option<&Arc<str>>) -> Option<Report> {
-    (outcome != Outcome::Done).then(|| Report { text: reason.cloned(), ..Report::default() })
+pub(super) fn report(outcome: Outcome, reason: Option<&Arc<str>>) -> Option<Box<Report>> {
+    (outcome != Outcome::Done).then(|| Box::new(Report { text: reason.cloned(), ..Report::default() }))
 }
 
 /// A closure that is called once.
@@ -434,26 +453,14 @@ struct Again<F, T> {
 
 macro_rules! body_of_one {
     () => {
-        fn enter(&self, _: JobId) -> bool {
-            self.cell.with_run(Run::enter)
-        }
-        fn leave(&self, _: JobId) {
-            self.cell.with_run(Run::leave);
-        }
-        fn stop(&self, _: JobId) -> Option<ToTell> {
-            self.cell.with_run(Run::stop)
-        }
-        fn is_run_by(&self, _: JobId, task: UnderWay) -> bool {
-            self.cell.with_run(|run| run.is_run_by(task))
-        }
-        fn note_retry(&self, _: JobId) {
+        fn note_retry(&self) {
             self.cell.note_retry();
         }
-        fn note_runtime_end(&self, _: JobId) {
+        fn note_runtime_end(&self) {
             self.cell.note_runtime_end();
         }
-        fn note_end(&self, _: JobId, state: State, wake: &mut Vec<StoredWaker>) {
-            self.cell.note_end(state, wake);
+        fn note_end(&self, _: JobId, state: State) -> Option<Box<Wakers>> {
+            self.cell.note_end(state)
         }
         fn ended(&self) -> Option<State> {
             self.cell.state()
@@ -464,7 +471,10 @@ pub(crate) use body_of_one;
 
 impl<F: FnOnce() -> Result<T, Arc<str>> + Send, T: Send> Body for Once<F, T> {
     body_of_one!();
-    fn run(&self, _: Call) -> (Outcome, Option<Report>) {
+    fn has_drop(&self) -> bool {
+        std::mem::needs_drop::<T>() // (The closure is gone.)
+    }
+    fn run(&self, _: Call) -> (Outcome, Option<Box<Report>>) {
         let f = self.f.lock().take();
         let (outcome, result) = match f {
             Some(f) => outcome(user_code::body(f)),
@@ -490,7 +500,13 @@ impl<F, T> Drop for Once<F, T> {
 
 impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Body for Again<F, T> {
     body_of_one!();
-    fn run(&self, _: Call) -> (Outcome, Option<Report>) {
+    fn keep(&self, request: &Request) {
+        *self.kept.lock() = Some(request.clone());
+    }
+    fn has_drop(&self) -> bool {
+        std::mem::needs_drop::<(F, T)>()
+    }
+    fn run(&self, _: Call) -> (Outcome, Option<Box<Report>>) {
         let f = self.f.lock().take();
         let Some(mut f) = f else {
             self.cell.leave_with(Err(None));
@@ -506,9 +522,6 @@ impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Body for Again<F, T> {
 impl<F: FnMut() -> Result<T, Arc<str>> + Send + 'static, T: Send + 'static> Slot<T> for Again<F, T> {
     fn cell(&self) -> &Cell<T> {
         &self.cell
-    }
-    fn keep(&self, request: &Request) {
-        *self.kept.lock() = Some(request.clone());
     }
     fn renew(&self) -> Option<(Arc<dyn Slot<T>>, Request)> {
         let f = Mutex::new(Some(self.f.lock().take()?));

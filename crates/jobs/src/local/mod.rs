@@ -14,11 +14,12 @@ mod queue;
 mod run;
 mod seats;
 mod shared;
+mod submit;
 mod timer;
 mod view;
 mod wakers;
 
-pub(crate) use cell::{Body, Call, Cell, Run, Slot};
+pub(crate) use cell::{Body, Call, Cell, Slot};
 pub use error::JobError;
 pub use event::Event;
 pub use handle::JobHandle;
@@ -27,6 +28,7 @@ pub(crate) use job::{body_of_one, outcome};
 pub use progress::Progress;
 pub use queue::Queue;
 pub use view::JobInfo;
+pub(crate) use wakers::Wakers;
 
 use crate::machine::{Rules, WHOLE};
 use event::Listeners;

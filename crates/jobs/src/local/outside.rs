@@ -8,7 +8,7 @@
 //! lock, so one of them finds the other.
 
 use super::seats::RunTask;
-use super::shared::Shared;
+use super::shared::{Shared, Turn};
 use crate::machine::Outcome;
 use myriad_core::engine::running::has_room;
 use std::pin::Pin;
@@ -67,10 +67,10 @@ impl Shared {
     /// From now on the queue hears if one of its runs is left.
     #[cold]
     pub(super) fn watch_runs(self: &Arc<Self>) {
-        for (call, seat, of) in self.locked(|inner| inner.seats.take_unwatched()) {
+        for (place, of) in self.locked(|inner| inner.seats.take_unwatched()) {
             let watched = self.watch(of);
             // (Dropped without the lock.)
-            drop(self.locked(|inner| inner.seats.keep(call, seat, watched)));
+            drop(self.locked(|inner| inner.seats.keep(place, watched)));
         }
         self.look_for_left();
     }
@@ -93,10 +93,11 @@ impl Shared {
             return;
         }
         self.runtime_ends(true);
-        for (call, seat) in left {
+        for (call, place) in left {
             self.note_runtime_end(call.id);
-            let turn = self.end(call, seat, Outcome::Stopped, None);
-            self.carry_out(turn);
+            let mut turn = Turn::default();
+            self.end(call, place, (Outcome::Stopped, None), None, &mut turn);
+            self.carry_out(&mut turn);
         }
     }
 }

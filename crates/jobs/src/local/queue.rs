@@ -2,13 +2,13 @@
 
 use super::event::Listeners;
 use super::handle::JobHandle;
-use super::job::{Begin, Job, JobRef, nanos};
-use super::shared::{Payload, Shared};
-use crate::machine::{CPU, Change, JobId, MEMORY, Machine, Refused, Request, Row, Rules, State, Time, Waiting};
+use super::job::{Job, JobRef, nanos};
+use super::shared::Shared;
+use crate::machine::{CPU, Change, JobId, MEMORY, Machine, Refused, Row, Rules, State, Time, Waiting};
 use myriad_core::block_on;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// A queue of jobs, made by [`Local`](super::Local). Cloning it copies a reference. The queue lives
 /// as long as anybody has one, or a handle of a job, and as long as a job of it runs. Jobs that
@@ -78,44 +78,16 @@ impl Queue {
     /// );
     /// ```
     pub fn submit<T: 'static>(&self, job: Job<T>) -> Result<JobHandle<T>, Refused> {
-        let Job { body: slot, mut request, named, group, begin, wrong, named_jobs, again } = job;
-        if let Some(wrong) = wrong {
-            return Err(wrong);
+        let mut job = job;
+        if job.again && job.more.is_none() {
+            job.more();
         }
-        if request.retry.times > 0 && !again {
-            return Err(Refused::OnlyOnce);
-        }
-        for job in &named_jobs {
-            job.in_queue(self.0.number)?;
-        }
-        let body: Payload = slot.clone();
-        let now = self.0.now();
-        request.begin = match begin {
-            Begin::Now => 0,
-            Begin::After(time) => now.saturating_add(nanos(time)),
-            Begin::At(time) => now.saturating_add(nanos(time.duration_since(SystemTime::now()).unwrap_or_default())),
+        let Job { body, plain, after, more, again } = job;
+        let id = match more {
+            None => self.0.submit_plain(&plain, after.as_ref(), body.clone())?,
+            Some(more) => self.0.submit(&plain, more, again, &body)?,
         };
-        // (The body is dropped without the lock, if it is refused.)
-        let turn = self.0.locked(|inner| {
-            if inner.closed {
-                return Err(Refused::Closed);
-            }
-            // (Under the lock: a job that the machine has forgotten has noted its end.)
-            let mut known: Vec<_> = named_jobs.iter().filter_map(JobRef::ended).collect();
-            known.sort_unstable_by_key(|known| known.id);
-            find_places(&inner.machine, &mut request, &named, group.as_ref())?;
-            inner.machine.accept(&request, &known)?;
-            body.limit(&request.demand);
-            if again {
-                slot.keep(&request);
-            }
-            let id = inner.machine.submit(now, request, &known, body);
-            slot.note_submitted(id);
-            Ok((id, self.0.turn(inner, now)))
-        });
-        let (id, turn) = turn?;
-        self.0.carry_out(turn);
-        Ok(JobHandle::new(id, slot, self.0.clone()))
+        Ok(JobHandle::new(id, body, self.0.clone()))
     }
 
     /// Takes several jobs, in this order. The first that is refused ends that; the ones before it
@@ -325,23 +297,6 @@ impl Queue {
         let now = self.0.now();
         (self.0.locked(|inner| inner.machine.one(id)), now)
     }
-}
-
-/// The places of resources and of the group in the machine's tables.
-fn find_places(
-    machine: &Machine<Payload>,
-    request: &mut Request,
-    named: &[(Arc<str>, u64)],
-    group: Option<&Arc<str>>,
-) -> Result<(), Refused> {
-    for (name, amount) in named {
-        let resource = machine.resource(name).ok_or_else(|| Refused::NoResource(name.clone()))?;
-        request.demand.set(resource, *amount);
-    }
-    if let Some(name) = group {
-        request.group = machine.group(name).ok_or_else(|| Refused::NoGroup(name.clone()))?;
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Queue {

@@ -3,25 +3,53 @@
 //! A run has a *seat* from the decision on that it starts until its end, which the run itself says
 //! before its task ends. So a task that has ended, and whose run has its seat still, was left by
 //! its runtime.
+//!
+//! A task in which several runs follow each other keeps its place, with another call in it.
 
 use super::cell::Call;
 use crate::machine::JobId;
 use myriad_core::JoinHandle;
+use myriad_core::engine::running::{ToTell, UnderWay};
 
 /// See the module's header. Under the queue's lock.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    runs: Vec<Option<Seated>>,
+    seats: Vec<Option<Seated>>,
     free: Vec<Seat>,
+    /// The last number that a task got.
+    last: u64,
 }
 
 /// The number of a seat, which is used again.
 pub(super) type Seat = u32;
 
+/// The seat of a task, with the task's number, which no other task has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub seat: Seat,
+    number: u64,
+}
+
+impl Place {
+    /// Of a run that has none yet.
+    pub(super) const NONE: Place = Place { seat: 0, number: 0 };
+}
+
 #[derive(Debug)]
-struct Seated {
+pub(super) struct Seated {
+    number: u64,
     call: Call,
+    run: Run,
     task: Task,
+}
+
+/// The run of a job.
+#[derive(Debug, Default)]
+struct Run {
+    /// What runs it: from its first step until it leaves its seat, so the task has not ended.
+    task: Option<UnderWay>,
+    /// It has to stop.
+    stop: bool,
 }
 
 /// The task of a run.
@@ -52,50 +80,93 @@ pub(super) struct RunTask {
     pub is_watched: bool,
 }
 
-impl Seats {
-    pub(super) fn take(&mut self, call: Call) -> Seat {
-        let seat = self.free.pop().unwrap_or_else(|| {
-            self.runs.push(None);
-            self.runs.len() as Seat - 1
-        });
-        self.runs[seat as usize] = Some(Seated { call, task: Task::Elsewhere });
-        seat
-    }
-    /// The run has ended; its handle is dropped without the lock. `None`: it was left, and has lost
-    /// its seat by that.
-    pub(super) fn leave(&mut self, call: Call, seat: Seat) -> Option<Option<JoinHandle<()>>> {
-        let seated = self.runs[seat as usize].take_if(|seated| seated.call == call)?;
-        self.free.push(seat);
-        match seated.task {
-            Task::There(of) => Some(Some(of.task)),
-            Task::Elsewhere | Task::Left => Some(None),
+impl Seated {
+    /// The handle of its task, to be dropped without the lock.
+    pub(super) fn into_task(self) -> Option<JoinHandle<()>> {
+        match self.task {
+            Task::There(of) => Some(of.task),
+            Task::Elsewhere | Task::Left => None,
         }
     }
-    /// The handle of a run's task; `None`: that has ended. Back: was it left? `Err`: the run has
-    /// ended, too.
-    pub(super) fn keep(&mut self, call: Call, seat: Seat, task: Option<RunTask>) -> Result<bool, Option<RunTask>> {
-        let Some(seated) = self.runs[seat as usize].as_mut().filter(|seated| seated.call == call) else {
-            return Err(task);
-        };
+}
+
+impl Seats {
+    /// A place for a task that is to be spawned.
+    pub(super) fn take(&mut self, call: Call) -> Place {
+        let seat = self.free.pop().unwrap_or_else(|| {
+            self.seats.push(None);
+            self.seats.len() as Seat - 1
+        });
+        self.last += 1;
+        let number = self.last;
+        self.seats[seat as usize] = Some(Seated { number, call, run: Run::default(), task: Task::Elsewhere });
+        Place { seat, number }
+    }
+    fn at(&mut self, place: Place) -> Option<&mut Seated> {
+        self.seats[place.seat as usize].as_mut().filter(|seated| seated.number == place.number)
+    }
+    /// The calling task is the run in this place from now on. False: that was stopped before.
+    pub(super) fn enter(&mut self, place: Place) -> bool {
+        let Some(seated) = self.at(place) else { return false };
+        seated.run.task = Some(UnderWay::here());
+        !seated.run.stop
+    }
+    /// The run has ended. `None`: it was left, and has lost its seat by that.
+    pub(super) fn leave(&mut self, place: Place) -> Option<Seated> {
+        let seated = self.seats[place.seat as usize].take_if(|seated| seated.number == place.number)?;
+        self.free.push(place.seat);
+        Some(seated)
+    }
+    /// Was the run in this place stopped? `None`: it was left, and has lost its place.
+    pub(super) fn is_stopped_at(&self, place: Place) -> Option<bool> {
+        let seated = self.seats[place.seat as usize].as_ref().filter(|seated| seated.number == place.number)?;
+        Some(seated.run.stop)
+    }
+    /// The task in this place, whose run has ended and was not stopped, has this one next.
+    pub(super) fn call_again(&mut self, place: Place, call: Call) {
+        self.at(place).into_iter().for_each(|seated| seated.call = call);
+    }
+    /// The run of this job has to stop, also if it is only about to begin. To be told without the
+    /// lock.
+    #[must_use]
+    pub(super) fn stop(&mut self, seat: Seat, id: JobId) -> Option<ToTell> {
+        let seated = self.seats.get_mut(seat as usize)?.as_mut().filter(|seated| seated.call.id == id)?;
+        seated.run.stop = true;
+        // SAFETY: the task was spawned by the queue, and has its place until it leaves, which it
+        // does before its end, under the lock around this: so it does not end before this returns.
+        seated.run.task.and_then(|task| unsafe { task.mark() })
+    }
+    /// Is there a run of this job that has to stop?
+    pub(super) fn is_stopped(&self, seat: Seat, id: JobId) -> bool {
+        let seated = self.seats.get(seat as usize).and_then(Option::as_ref);
+        seated.is_some_and(|seated| seated.call.id == id && seated.run.stop)
+    }
+    /// The job that this task runs.
+    pub(super) fn run_by(&self, task: UnderWay) -> Option<JobId> {
+        let mut all = self.seats.iter().rev().flatten();
+        all.find(|seated| seated.run.task == Some(task)).map(|seated| seated.call.id)
+    }
+    /// The handle of the task in this place; `None`: that has ended. Back: was it left? `Err`: it
+    /// has left its place, too.
+    pub(super) fn keep(&mut self, place: Place, task: Option<RunTask>) -> Result<bool, Option<RunTask>> {
+        let Some(seated) = self.at(place) else { return Err(task) };
         seated.task = task.map_or(Task::Left, Task::There);
         Ok(seated.task.is_left())
     }
     /// Takes the handles that nobody watches.
-    pub(super) fn take_unwatched(&mut self) -> Vec<(Call, Seat, RunTask)> {
-        let taken = self.runs.iter_mut().zip(0..).filter_map(|(run, seat)| {
-            let seated = run.as_mut()?;
+    pub(super) fn take_unwatched(&mut self) -> Vec<(Place, RunTask)> {
+        let taken = self.seats.iter_mut().zip(0..).filter_map(|(seated, seat)| {
+            let seated = seated.as_mut()?;
             let Task::There(RunTask { is_watched: false, .. }) = seated.task else { return None };
             let Task::There(of) = std::mem::replace(&mut seated.task, Task::Elsewhere) else { return None };
-            Some((seated.call, seat, of))
+            Some((Place { seat, number: seated.number }, of))
         });
         taken.collect()
     }
     /// The runs that were left.
-    pub(super) fn left(&self) -> Vec<(Call, Seat)> {
-        let seated = self.runs.iter().zip(0..).filter_map(|(run, seat)| Some((run.as_ref()?, seat)));
-        seated.filter(|(seated, _)| seated.task.is_left()).map(|(seated, seat)| (seated.call, seat)).collect()
-    }
-    pub(super) fn iter(&self) -> impl Iterator<Item = JobId> {
-        self.runs.iter().flatten().map(|seated| seated.call.id)
+    pub(super) fn left(&self) -> Vec<(Call, Place)> {
+        let seated = self.seats.iter().zip(0..).filter_map(|(seated, seat)| Some((seated.as_ref()?, seat)));
+        let left = seated.filter(|(seated, _)| seated.task.is_left());
+        left.map(|(seated, seat)| (seated.call, Place { seat, number: seated.number })).collect()
     }
 }

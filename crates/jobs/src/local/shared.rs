@@ -6,16 +6,16 @@
 //! without it. So two threads may carry out two turns side by side, and a job that is stopped may
 //! not have begun: the stop is noted in the job's cell, under the lock, and the run finds it there.
 //!
-//! **A job is a task** of the pool in which the queue was made. The end of a job and the start of
-//! the next are one turn of the lock.
+//! **A job is a task** of the pool in which the queue was made, or follows another one in its task
+//! (`run.rs`). The end of a job and the start of the next are one turn of the lock.
 
 use super::cell::{Body, Call};
 use super::event::{Event, Listeners};
 use super::outside::Outside;
-use super::seats::{Seat, Seats};
+use super::seats::{Place as RunPlace, Seats};
 use super::timer::{AT_THE_END, Alarm};
 use super::wakers::{Place, Wakers};
-use crate::machine::{Decision, JobId, Machine, Outcome, Refused, State, Time, Waiting};
+use crate::machine::{Decision, Handover, JobId, Machine, Outcome, Refused, State, Time, Waiting};
 use myriad_base::hash::Numbers;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::Handle;
@@ -59,14 +59,13 @@ pub(super) struct Inner {
 }
 
 /// A run that is spawned without the lock.
-struct NewRun {
-    call: Call,
-    seat: Seat,
-    body: Payload,
+pub(super) struct NewRun {
+    pub call: Call,
+    pub place: RunPlace,
+    pub body: Payload,
 }
 
 /// What one turn of the lock has decided: mostly the end of a job and the start of one.
-#[derive(Default)]
 pub(super) struct Turn {
     start: Option<NewRun>,
     ended: Option<Payload>,
@@ -90,7 +89,26 @@ struct More {
     wake: Vec<StoredWaker>,
 }
 
+impl More {
+    fn only_wakes(&self) -> bool {
+        let is_nothing_else =
+            self.starts.is_empty() && self.ended.is_empty() && self.events.is_empty() && self.stop.is_empty();
+        is_nothing_else && self.wake.iter().all(StoredWaker::is_ours)
+    }
+}
+
 impl Inner {
+    /// A run gets a place of its own.
+    fn seat(&mut self, run: &mut NewRun) {
+        run.place = self.seats.take(run.call);
+        self.machine.note(run.call.id, run.place.seat);
+    }
+    /// Or that of the run before it, in whose task it runs.
+    pub(super) fn seat_again(&mut self, run: &mut NewRun, place: RunPlace) {
+        run.place = place;
+        self.seats.call_again(place, run.call);
+        self.machine.note(run.call.id, place.seat);
+    }
     /// When the alarm has to be there: for the machine's next time; while jobs wait that have none,
     /// for the end of the runtime.
     #[inline]
@@ -101,9 +119,27 @@ impl Inner {
     }
 }
 
+impl Default for Turn {
+    fn default() -> Turn {
+        Turn { start: None, ended: None, next: NEVER, is_empty: false, more: None }
+    }
+}
+
 impl Turn {
-    pub(super) fn nothing() -> Turn {
-        Turn { next: NEVER, ..Turn::default() }
+    /// May its start be the next run of the task whose run it ends? That is so if it decides
+    /// nothing else, but to wake those who wait by wakers of the engine, which are no code of the
+    /// user; and if both block their thread, or neither.
+    pub(super) fn stays(&self, blocks: bool) -> bool {
+        self.start.as_ref().is_some_and(|start| start.body.blocks() == blocks)
+            && self.ended.is_some()
+            && self.more.as_deref().is_none_or(More::only_wakes)
+    }
+    /// The run that starts first gets a place of its own.
+    pub(super) fn seat_start(&mut self, inner: &mut Inner) {
+        self.start.iter_mut().for_each(|start| inner.seat(start));
+    }
+    pub(super) fn take_start(&mut self) -> Option<NewRun> {
+        self.start.take()
     }
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
@@ -143,65 +179,97 @@ impl Shared {
     /// A call of the machine, and what comes of it.
     pub(super) fn call<R>(self: &Arc<Self>, f: impl FnOnce(&mut Machine<Payload>, Time) -> R) -> R {
         let now = self.now();
-        let (result, turn) = self.locked(|inner| {
+        let mut turn = Turn::default();
+        let result = self.locked(|inner| {
             let result = f(&mut inner.machine, now);
-            (result, self.turn(inner, now))
+            self.turn(inner, now, &mut turn);
+            result
         });
-        self.carry_out(turn);
+        self.carry_out(&mut turn);
         result
     }
 
     /// Lets the machine decide, and takes what it has decided.
-    pub(super) fn turn(&self, inner: &mut Inner, now: Time) -> Turn {
+    pub(super) fn turn(&self, inner: &mut Inner, now: Time, turn: &mut Turn) {
         inner.machine.decide(now);
-        let mut turn = Turn::default();
-        let mut wake = Vec::new();
+        self.take(inner, turn);
+        turn.seat_start(inner);
+    }
+    /// Takes what the machine has decided. The run that starts first has no place yet.
+    #[inline]
+    pub(super) fn take(&self, inner: &mut Inner, turn: &mut Turn) {
         while let Some(decision) = inner.machine.next_decision() {
-            if !self.listeners.is_empty() {
-                turn.more().events.extend(Event::of(&decision));
-            }
-            match decision {
-                Decision::Start { id, element, attempt, payload } => {
-                    let call = Call { id, element, attempt };
-                    let begin = NewRun { call, seat: inner.seats.take(call), body: payload };
-                    match turn.start {
-                        None => turn.start = Some(begin),
-                        Some(_) => turn.more().starts.push(begin),
-                    }
-                }
-                Decision::Stop { id, .. } => {
-                    let told = inner.machine.payload(id).and_then(|body| body.stop(id));
-                    turn.more().stop.extend(told);
-                }
-                Decision::Again { id, .. } => {
-                    inner.machine.payload(id).into_iter().for_each(|body| body.note_retry(id))
-                }
-                Decision::Ended { id, state, payload } => {
-                    if let Some(body) = payload {
-                        body.note_end(id, state, &mut wake);
-                        match turn.ended {
-                            None => turn.ended = Some(body),
-                            Some(_) => turn.more().ended.push(body),
-                        }
-                    }
-                }
-                Decision::Resume { id } => wake.extend(inner.resuming.remove(&id.0)),
-                Decision::Overdue { .. } => {}
-            }
+            self.take_decision(inner, decision, turn);
         }
         turn.is_empty = inner.machine.alive() == 0;
-        if turn.is_empty {
-            wake.extend(inner.idle.take());
-        }
-        if !wake.is_empty() {
-            turn.more().wake = wake;
+        if turn.is_empty && !inner.idle.is_empty() {
+            turn.more().wake.extend(inner.idle.take());
         }
         turn.next = inner.next_time();
-        turn
+    }
+    /// The same of a job that is done, and another one that runs from now on.
+    #[inline]
+    pub(super) fn take_handover(&self, inner: &mut Inner, id: JobId, handover: Handover<Payload>, turn: &mut Turn) {
+        let Handover { ended, next, payload } = handover;
+        if !self.listeners.is_empty() {
+            turn.more().events.push(Event::Ended { id, state: State::Done });
+        }
+        if let Some(mut wake) = ended.as_ref().and_then(|body| body.note_end(id, State::Done)) {
+            turn.more().wake.extend(wake.take());
+        }
+        let call = Call { id: next, element: None, attempt: 1 };
+        turn.start = Some(NewRun { call, place: RunPlace::NONE, body: payload });
+        turn.ended = ended;
+        turn.next = inner.next_time();
+    }
+    #[inline]
+    fn take_decision(&self, inner: &mut Inner, decision: Decision<Payload>, turn: &mut Turn) {
+        if !self.listeners.is_empty() {
+            turn.more().events.extend(Event::of(&decision));
+        }
+        match decision {
+            Decision::Start { id, element, attempt, payload } => {
+                let mut begin = NewRun { call: Call { id, element, attempt }, place: RunPlace::NONE, body: payload };
+                match turn.start {
+                    None => turn.start = Some(begin),
+                    Some(_) => {
+                        inner.seat(&mut begin);
+                        turn.more().starts.push(begin);
+                    }
+                }
+            }
+            Decision::Ended { id, state, payload } => {
+                if let Some(body) = payload {
+                    let wake = body.note_end(id, state);
+                    if let Some(mut wake) = wake {
+                        turn.more().wake.extend(wake.take());
+                    }
+                    match turn.ended {
+                        None => turn.ended = Some(body),
+                        Some(_) => turn.more().ended.push(body),
+                    }
+                }
+            }
+            Decision::Stop { id, .. } => {
+                let told = inner.seats.stop(inner.machine.noted(id), id);
+                turn.more().stop.extend(told);
+            }
+            Decision::Again { id, .. } => inner.machine.payload(id).into_iter().for_each(|body| body.note_retry()),
+            Decision::Resume { id } => turn.more().wake.extend(inner.resuming.remove(&id.0)),
+            Decision::Overdue { .. } => {}
+        }
     }
 
     /// Carries out what was decided. No lock is held.
-    pub(super) fn carry_out(self: &Arc<Self>, turn: Turn) {
+    #[inline]
+    pub(super) fn carry_out(self: &Arc<Self>, turn: &mut Turn) {
+        if turn.start.is_some() || turn.more.is_some() {
+            self.begin_and_tell(turn);
+        }
+        drop(turn.ended.take());
+        self.see_to_alarm(turn);
+    }
+    fn begin_and_tell(self: &Arc<Self>, turn: &mut Turn) {
         let mut refused = VecDeque::new();
         self.carry_out_one(turn, &mut refused);
         if !refused.is_empty() {
@@ -209,25 +277,25 @@ impl Shared {
             self.locked(|inner| inner.closed = true);
         }
         // (No recursion: each of these ends is the start of the next job.)
-        while let Some((call, seat)) = refused.pop_front() {
+        while let Some((call, place)) = refused.pop_front() {
             self.note_runtime_end(call.id);
-            let turn = self.end(call, seat, Outcome::Stopped, None);
-            self.carry_out_one(turn, &mut refused);
+            let mut turn = Turn::default();
+            self.end(call, place, (Outcome::Stopped, None), None, &mut turn);
+            self.carry_out_one(&mut turn, &mut refused);
+            self.see_to_alarm(&turn);
         }
     }
 
-    fn carry_out_one(self: &Arc<Self>, turn: Turn, refused: &mut VecDeque<(Call, Seat)>) {
-        let Turn { start, ended, next, is_empty, more } = turn;
-        let mut begin = |NewRun { call, seat, body }: NewRun| {
-            if !self.begin(call, seat, body) {
-                refused.push_back((call, seat));
+    fn carry_out_one(self: &Arc<Self>, turn: &mut Turn, refused: &mut VecDeque<(Call, RunPlace)>) {
+        let mut begin = |run: NewRun| {
+            let (call, place) = (run.call, run.place);
+            if !self.begin(run) {
+                refused.push_back((call, place));
             }
         };
-        if let Some(start) = start {
-            begin(start);
-        }
-        drop(ended);
-        if let Some(more) = more {
+        turn.start.take().into_iter().for_each(&mut begin);
+        drop(turn.ended.take());
+        if let Some(more) = turn.more.take() {
             let More { starts, ended, events, stop, wake } = *more;
             starts.into_iter().for_each(begin);
             drop(ended);
@@ -236,10 +304,13 @@ impl Shared {
             events.iter().for_each(|event| self.listeners.tell(event));
             wake.into_iter().for_each(StoredWaker::wake);
         }
+    }
+    #[inline]
+    fn see_to_alarm(self: &Arc<Self>, turn: &Turn) {
         let set = self.alarm_at.load(Relaxed);
-        if next < set {
-            self.set_alarm(next);
-        } else if is_empty && set != NEVER {
+        if turn.next < set {
+            self.set_alarm(turn.next);
+        } else if turn.is_empty && set != NEVER {
             self.stop_alarm();
         }
     }

@@ -7,7 +7,7 @@ use std::task::Waker;
 /// it when it waits no more. (What is returned is discarded, or woken, without the lock around
 /// this.)
 #[derive(Debug, Default)]
-pub(super) struct Wakers {
+pub(crate) struct Wakers {
     wakers: Vec<(u64, StoredWaker)>,
     /// The last place that was given.
     last: u64,
@@ -35,6 +35,9 @@ impl Wakers {
     pub(super) fn leave(&mut self, place: Place) -> Option<StoredWaker> {
         let at = self.wakers.iter().position(|other| other.0 == place)?;
         Some(self.wakers.swap_remove(at).1)
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.wakers.is_empty()
     }
     /// Takes them all.
     pub(super) fn take(&mut self) -> impl Iterator<Item = StoredWaker> + use<> {

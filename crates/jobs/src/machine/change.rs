@@ -3,7 +3,7 @@
 use super::line::ClassKey;
 use super::pick::counts;
 use super::spec::{Decision, Demand, JobId, Refused, State, Stop, Time};
-use super::table::{HELD, TIME};
+use super::table::{HELD, Record, TIME};
 use super::{Machine, Resource};
 
 /// What is to be different about a job that has not begun.
@@ -104,7 +104,7 @@ impl<P: Clone> Machine<P> {
             self.place(class);
             self.look = true;
             let (from, to) = (id.0 + 1, id.0 + u64::from(self.arrays[&id.0]));
-            let has_begun = |job: &super::table::Record<P>| job.waits & super::table::DEPENDS == 0;
+            let has_begun = |job: &Record<P>| job.waits & super::table::DEPENDS == 0;
             let begun = self.table.between(from, to).filter(|(_, job)| has_begun(job));
             let begun: Vec<u64> = begun.map(|element| element.0).collect();
             for element in begun {
@@ -142,12 +142,12 @@ impl<P: Clone> Machine<P> {
     /// A running job waits for others of its queue: it gives its resources back. False: it does not
     /// run.
     pub(crate) fn suspend(&mut self, id: JobId) -> bool {
-        let runs = self.table.get(id.0).is_some_and(|job| matches!(job.state, State::Running | State::Overdue));
-        if runs {
-            self.give_back(id.0);
-            self.table.at(id.0).state = State::Suspended;
-        }
-        runs
+        let runs = |job: &&mut Record<P>| matches!(job.state, State::Running | State::Overdue);
+        let Some(job) = self.table.get_mut(id.0).filter(runs) else { return false };
+        job.state = State::Suspended;
+        let (class, passed) = (job.class, std::mem::take(&mut job.passed));
+        self.give_back(class, passed);
+        true
     }
     /// The suspended job wants to go on: [`Decision::Resume`] says when. It comes before all jobs
     /// that have not begun. False: it has its resources.

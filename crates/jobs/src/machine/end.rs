@@ -26,11 +26,15 @@ impl<P: Clone> Machine<P> {
         let Some(job) = self.table.get(id).filter(|job| !job.state.is_final() && job.state != State::Pending) else {
             return;
         };
-        let (stopping, until) = (job.stopping(), job.until);
+        let (stopping, until, class) = (job.stopping(), job.until, job.class);
         if job.state != State::Suspended {
-            self.give_back(id);
+            self.give_back(class, job.passed);
         }
         self.look = true; // (Also of a suspended one: it may have been the next to go on.)
+        if outcome == Outcome::Done && until == 0 {
+            self.finish(id, State::Done);
+            return;
+        }
         if until > 0 {
             match stopping {
                 None => _ = self.ends.remove(&(until, id)),
@@ -38,7 +42,7 @@ impl<P: Clone> Machine<P> {
             }
         }
         let job = self.table.at(id);
-        job.until = 0;
+        (job.until, job.passed) = (0, 0);
         let end = match (outcome, stopping) {
             (Outcome::Done, _) => State::Done,
             (_, Some(Stop::WallTime)) => State::TimedOut,
@@ -75,10 +79,9 @@ impl<P: Clone> Machine<P> {
     pub(super) fn finish(&mut self, id: u64, end: State) {
         // (No recursion: a chain of dependents may be as long as memory allows.)
         let mut ending = VecDeque::new();
-        let mut next = Some((id, end));
-        while let Some((id, end)) = next {
+        self.finish_one(id, end, &mut ending);
+        while let Some((id, end)) = ending.pop_front() {
             self.finish_one(id, end, &mut ending);
-            next = ending.pop_front();
         }
     }
     fn finish_one(&mut self, id: u64, end: State, ending: &mut VecDeque<(u64, State)>) {
@@ -96,6 +99,8 @@ impl<P: Clone> Machine<P> {
         job.ended = now;
         let payload = job.payload.take();
         let (array, element, class) = (job.array, job.element(id), job.class);
+        let (has_dependents, is_kept) =
+            (job.dependents != NONE, end != State::Done || self.rules.unnamed || job.rare.is_some());
         let was_array = job.elements().map(|elements| {
             elements.closed = true;
             std::mem::take(&mut elements.followers)
@@ -107,7 +112,9 @@ impl<P: Clone> Machine<P> {
         }
         self.out.push_back(Decision::Ended { id: JobId(id), state: end, payload });
         self.place_if_first(class, id);
-        self.tell(id, end, ending);
+        if has_dependents {
+            self.tell(id, end, ending);
+        }
         if let Some(element) = element.filter(|_| !never_began) {
             self.element_ended(array, element, end == State::Done, ending);
         }
@@ -120,7 +127,12 @@ impl<P: Clone> Machine<P> {
                 self.leader_ended(follower, ending);
             }
         }
-        self.remember(id, end);
+        if is_kept {
+            self.remember(id, end);
+        } else {
+            self.table.remove(id);
+            self.leave_class(class);
+        }
     }
 
     /// (A class whose first job has left is put where its next one belongs; of others in the middle
@@ -215,6 +227,7 @@ impl<P: Clone> Machine<P> {
                 dependents: NONE,
                 open: 0,
                 passed: 0,
+                note: 0,
                 array,
                 submitted: submitted.min(now),
                 started: 0,
@@ -355,11 +368,13 @@ impl<P: Clone> Machine<P> {
         }
     }
     fn forget(&mut self, id: u64) {
-        let Some(job) = self.table.remove(id) else { return };
+        let Some(job) = self.table.get(id) else { return };
+        let class = job.class;
         if job.rare().is_some_and(|rare| rare.elements.is_some()) {
             self.arrays.remove(&id);
         }
-        self.leave_class(job.class);
+        self.table.remove(id);
+        self.leave_class(class);
     }
     /// A record of this class is gone, or of another class now.
     pub(super) fn leave_class(&mut self, class: u32) {

@@ -92,16 +92,19 @@ pub(super) struct Class {
     lines: Vec<Line>,
     /// Where the line of a priority is, by priority.
     places: Vec<(i32, u32)>,
-    /// The first ones, with the places of their lines. An entry counts if its line says so.
-    heads: BinaryHeap<Reverse<(Rank, u32)>>,
+    /// The levels of the first ones, with the priorities and the places of their lines. An entry
+    /// counts if its line says so. (Of two lines with the same level the one of lower priority is
+    /// first: its job became ready earlier.)
+    heads: BinaryHeap<Reverse<(i64, i32, u32)>>,
 }
 
 #[derive(Debug)]
 struct Line {
     priority: i32,
     entries: VecDeque<Entry>,
-    /// The rank of this line's entry in `heads`.
-    listed: Option<Rank>,
+    /// The level of this line's entry in `heads`. (Without ageing it stays the same, whoever is
+    /// first in the line.)
+    listed: Option<i64>,
 }
 
 impl Class {
@@ -141,47 +144,62 @@ impl Class {
             }
         }
         let rank = Rank::new(priority, entry, ageing);
-        if line.listed.is_none_or(|listed| rank < listed) {
-            line.listed = Some(rank);
-            self.heads.push(Reverse((rank, at)));
+        if line.listed.is_none_or(|listed| rank.level < listed) {
+            line.listed = Some(rank.level);
+            self.heads.push(Reverse((rank.level, priority, at)));
         }
         rank
     }
 
     /// The first job of the class.
+    #[inline]
     pub(super) fn first<P>(&mut self, table: &Table<P>, ageing: Option<Time>) -> Option<Rank> {
         loop {
-            let mut top = self.heads.peek_mut()?;
-            let Reverse((rank, at)) = *top;
+            let &Reverse((level, priority, at)) = self.heads.peek()?;
             let line = &mut self.lines[at as usize];
-            let priority = line.priority;
-            if line.listed != Some(rank) {
+            if line.listed == Some(level) {
+                while let Some(&entry) = line.entries.front() {
+                    if stands(table, self.at, priority, entry) {
+                        // (That one is looked at when this one starts.)
+                        line.entries.get(1).into_iter().for_each(|next| table.prefetch(next.1));
+                        let rank = Rank::new(priority, entry, ageing);
+                        if rank.level == level {
+                            return Some(rank);
+                        }
+                        break;
+                    }
+                    line.entries.pop_front();
+                }
+            }
+            self.see_to_head(ageing);
+        }
+    }
+
+    /// The first entry of `heads` does not count, or says too little.
+    fn see_to_head(&mut self, ageing: Option<Time>) {
+        let Some(mut top) = self.heads.peek_mut() else { return };
+        let Reverse((level, priority, at)) = *top;
+        let line = &mut self.lines[at as usize];
+        if line.listed != Some(level) {
+            PeekMut::pop(top);
+            return;
+        }
+        line.listed = line.entries.front().map(|entry| Rank::new(priority, *entry, ageing).level);
+        match line.listed {
+            Some(level) => *top = Reverse((level, priority, at)),
+            None => {
                 PeekMut::pop(top);
-                continue;
-            }
-            while line.entries.front().is_some_and(|entry| !stands(table, self.at, priority, *entry)) {
-                line.entries.pop_front();
-            }
-            let Some(&entry) = line.entries.front() else {
-                line.listed = None;
                 if line.entries.capacity() > 1024 {
                     line.entries = VecDeque::new();
                 }
-                PeekMut::pop(top);
-                continue;
-            };
-            let now_first = Rank::new(priority, entry, ageing);
-            if now_first == rank {
-                return Some(rank);
             }
-            line.listed = Some(now_first);
-            *top = Reverse((now_first, at));
         }
     }
 
     /// Takes out the job that the class is placed by. The next call of `first` sees to the heap.
+    #[inline]
     pub(super) fn take_first(&mut self, placed: Rank) {
-        let Some(Reverse((_, at))) = self.heads.peek() else { return };
+        let Some(Reverse((_, _, at))) = self.heads.peek() else { return };
         let entries = &mut self.lines[*at as usize].entries;
         let is_first = entries.front() == Some(&(placed.seq, placed.id));
         debug_assert!(is_first, "the heap is in order since the class was placed");
@@ -200,7 +218,7 @@ impl Class {
         for line in &mut self.lines {
             let priority = line.priority;
             let first = line.entries.front().copied();
-            // (The first one stays: its rank is listed.)
+            // (The first one stays: its level is listed.)
             line.entries.retain(|entry| Some(*entry) == first || stands(table, self.at, priority, *entry));
             line.entries.shrink_to_fit();
         }
@@ -208,6 +226,7 @@ impl Class {
 }
 
 /// Does this entry count?
+#[inline]
 fn stands<P>(table: &Table<P>, class: u32, priority: i32, (seq, id): Entry) -> bool {
     table.get(id).is_some_and(|job| job.seq == seq && job.priority == priority && is_in_line(job, class))
 }
@@ -219,7 +238,8 @@ pub(super) fn is_first<P>(table: &Table<P>, class: u32, placed: Rank, ageing: Op
     table.get(placed.id).is_some_and(|job| rank(job) == placed && is_in_line(job, class))
 }
 
-fn is_in_line<P>(job: &Record<P>, class: u32) -> bool {
+#[inline]
+pub(super) fn is_in_line<P>(job: &Record<P>, class: u32) -> bool {
     let array_goes_on = || job.rare().and_then(|rare| rare.elements.as_deref()).is_none_or(Elements::can_begin);
     job.class == class && job.waits == 0 && job.state == State::Pending && array_goes_on()
 }
@@ -248,6 +268,7 @@ impl Standing {
     pub(super) fn after(&self, seen: Standee) -> Option<&Standee> {
         self.first().filter(|first| **first > seen).or_else(|| self.rest.range((Excluded(seen), Unbounded)).next())
     }
+    #[inline]
     pub(super) fn insert(&mut self, new: Standee) {
         match self.first.filter(|first| *first < new) {
             Some(_) => _ = self.rest.insert(new),
@@ -260,6 +281,7 @@ impl Standing {
             _ => _ = self.rest.remove(&old),
         }
     }
+    #[inline]
     pub(super) fn replace(&mut self, old: Standee, new: Standee) {
         if self.first == Some(old) && self.rest.first().is_none_or(|second| new < *second) {
             self.first = Some(new);

@@ -8,6 +8,7 @@
 //! pick.rs     who starts next: fit, reservation, passing
 //! submit.rs   what is accepted
 //! end.rs      ends, dependents, retries, arrays
+//! handover.rs an end, and what starts by that
 //! change.rs   hold, release, change, cancel, suspend, capacity, time
 //! why.rs      what a waiting job waits for
 //! ```
@@ -23,6 +24,7 @@
 
 mod change;
 mod end;
+mod handover;
 mod line;
 mod pick;
 mod spec;
@@ -34,7 +36,7 @@ mod why;
 
 pub(crate) use change::Change;
 pub(crate) use spec::{
-    After, ArrayRequest, CPU, Decision, Demand, MEMORY, Outcome, Request, Resource, Retry, Time, WHOLE,
+    After, ArrayRequest, CPU, Decision, Demand, Handover, MEMORY, Outcome, Plain, Request, Resource, Retry, Time, WHOLE,
 };
 pub use spec::{JobId, Refused, State, When};
 pub(crate) use submit::{EndedJob, memory};
@@ -159,7 +161,7 @@ impl<P: Clone> Machine<P> {
         // (Which group is first changes with the time where jobs age.)
         self.look |= self.groups.len() > 1 && self.rules.ageing.is_some();
         self.now = self.now.max(now);
-        if self.next_time().is_some_and(|at| at <= self.now) {
+        if self.has_come() {
             self.fire();
         }
         if self.look {
@@ -186,6 +188,12 @@ impl<P: Clone> Machine<P> {
             (Some(wall), Some(timer)) => Some(wall.min(timer)),
             (wall, timer) => wall.or(timer),
         }
+    }
+
+    /// Is there something to be done by the time?
+    #[inline]
+    fn has_come(&mut self) -> bool {
+        self.next_time().is_some_and(|at| at <= self.now)
     }
 
     fn pop_timer(&mut self) -> Option<(Time, u64)> {
@@ -239,13 +247,28 @@ impl<P: Clone> Machine<P> {
     pub(crate) fn payload(&self, id: JobId) -> Option<&P> {
         self.table.get(id.0)?.payload.as_ref()
     }
+    /// What was submitted with the job that starts next, if that is easily said.
+    #[inline]
+    pub(crate) fn likely_next(&self) -> Option<&P> {
+        let [group] = &*self.groups else { return None };
+        self.table.get(group.ready.first()?.0.id)?.payload.as_ref()
+    }
     /// What a job asks for.
     pub(crate) fn demand(&self, id: JobId) -> Option<&Demand> {
         Some(&self.classes.get(self.table.get(id.0)?.class).key.demand)
     }
 
+    /// Notes a number for the engine, of a job that runs.
+    pub(crate) fn note(&mut self, id: JobId, note: u32) {
+        self.table.get_mut(id.0).into_iter().for_each(|job| job.note = note);
+    }
+    /// The number that was noted last. (Or any, of one that never ran.)
+    pub(crate) fn noted(&self, id: JobId) -> u32 {
+        self.table.get(id.0).map_or(0, |job| job.note)
+    }
+
     /// What is to be known of an attempt beside how it ended, before that is said.
-    pub(crate) fn report(&mut self, id: JobId, report: Option<Report>) {
+    pub(crate) fn report(&mut self, id: JobId, report: Option<Box<Report>>) {
         let Some(job) = self.table.get_mut(id.0) else { return };
         if job.rare.is_some() || report.is_some() {
             job.rare_mut().report = report;
@@ -331,11 +354,11 @@ impl<P: Clone> Machine<P> {
             submitted: job.submitted,
             started: job.started,
             ended: job.ended,
-            after: rare.map_or(Vec::new(), |rare| rare.after.clone()),
+            after: rare.map_or(Vec::new(), |rare| rare.after.to_vec()),
             array: (job.array != 0).then_some(JobId(job.array)),
             elements: rare.and_then(|rare| rare.elements.as_ref()).map(|elements| (elements.ended, elements.len)),
             group: self.groups[class.group as usize].name.clone(),
-            report: rare.and_then(|rare| rare.report.clone()).unwrap_or_default(),
+            report: rare.and_then(|rare| rare.report.as_deref().cloned()).unwrap_or_default(),
         }
     }
     /// All jobs that are known, by number.

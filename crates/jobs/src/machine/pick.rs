@@ -88,17 +88,28 @@ impl<P: Clone> Machine<P> {
         }
         self.find_room();
         // (Mostly all jobs that are ready are of one class: then there is nobody to pass it.)
-        if let Some(look) = self.only_class() {
+        if let Some((rank, class)) = self.only_class() {
             #[cfg(test)]
             {
                 self.looks += 1;
             }
-            if self.lacks(look.class).is_none() {
-                return Some((look, false));
+            match self.lacks(class) {
+                None if is_first(&self.table, class, rank, self.rules.ageing) => {
+                    return Some((Look { group: 0, class, rank, lacks: false }, false));
+                }
+                Some(_) if self.never_fits(class).is_none() => {
+                    self.reserve(rank.id);
+                    return None;
+                }
+                _ => {}
             }
-            self.reserve(look.rank.id);
-            return None;
         }
+        let [group] = &*self.groups else { return self.pick_of_many() };
+        if group.ready.first().is_none() && group.lacking.first().is_none() { None } else { self.pick_of_many() }
+    }
+
+    /// The same if it is not so simple.
+    fn pick_of_many(&mut self) -> Option<(Look, bool)> {
         let mut head: Option<Look> = None;
         let mut seen: Option<Look> = None;
         let single = self.groups.len() == 1;
@@ -154,12 +165,11 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// The class of all jobs that are ready, if it is one that may start.
-    fn only_class(&self) -> Option<Look> {
+    /// The class of all jobs that are ready, if it is one.
+    #[inline]
+    fn only_class(&self) -> Option<(Rank, u32)> {
         let [group] = &*self.groups else { return None };
-        let (rank, class) = group.ready.only().filter(|_| group.lacking.first().is_none())?;
-        let may_start = is_first(&self.table, class, rank, self.rules.ageing) && self.never_fits(class).is_none();
-        may_start.then_some(Look { group: 0, class, rank, lacks: false })
+        group.ready.only().filter(|_| group.lacking.first().is_none())
     }
 
     /// The next class of a group to look at.
@@ -186,6 +196,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Classes for which there may be enough now are looked at again.
+    #[inline]
     fn find_room(&mut self) {
         for resource in 0..self.lacking.len() {
             while let Some(&(need, class)) = self.lacking[resource].first() {
@@ -305,13 +316,12 @@ impl<P: Clone> Machine<P> {
             }
             None => 1,
         };
-        let payload = job.payload.clone();
         let has_dependents = job.dependents != super::table::NONE;
+        if let Some(payload) = &job.payload {
+            self.out.push_back(Decision::Start { id: JobId(id), element, attempt, payload: payload.clone() });
+        }
         if until > 0 {
             self.ends.insert((until, id));
-        }
-        if let Some(payload) = payload {
-            self.out.push_back(Decision::Start { id: JobId(id), element, attempt, payload });
         }
         if has_dependents {
             self.tell_dependents(id);
@@ -334,11 +344,10 @@ impl<P: Clone> Machine<P> {
         self.groups[key.group as usize].running += 1;
         self.running += 1;
     }
-    /// It runs no more.
-    pub(super) fn give_back(&mut self, id: u64) {
-        let Some(job) = self.table.get_mut(id) else { return };
-        let passed = std::mem::take(&mut job.passed);
-        let key = &self.classes.get(job.class).key;
+    /// It runs no more; it had passed the reserved job in this reservation.
+    #[inline]
+    pub(super) fn give_back(&mut self, class: u32, passed: u32) {
+        let key = &self.classes.get(class).key;
         for &(resource, amount) in key.demand.parts() {
             self.used[resource as usize] -= amount;
             if passed == self.reservation.number {
@@ -370,10 +379,19 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Puts a class where its first job belongs.
+    #[inline]
     pub(super) fn place(&mut self, class: u32) {
-        let first = self.classes.at(class).first(&self.table, self.rules.ageing);
-        let to = match (first, self.classes.get(class).placed) {
+        let own = self.classes.at(class);
+        let first = own.first(&self.table, self.rules.ageing);
+        let to = match (first, own.placed) {
             (None, _) => Placed::Nowhere,
+            (Some(now), Placed::Ready(before)) => {
+                if now != before {
+                    own.placed = Placed::Ready(now);
+                    self.groups[own.key.group as usize].ready.replace((before, class), (now, class));
+                }
+                return;
+            }
             (Some(rank), Placed::Lacking(_, resource)) => Placed::Lacking(rank, resource),
             (Some(rank), Placed::Hopeless(_, resource)) => Placed::Hopeless(rank, resource),
             (Some(rank), _) => Placed::Ready(rank),
@@ -388,10 +406,6 @@ impl<P: Clone> Machine<P> {
         }
         let from = std::mem::replace(&mut own.placed, to);
         let group = &mut self.groups[own.key.group as usize];
-        if let (Placed::Ready(before), Placed::Ready(now)) = (from, to) {
-            group.ready.replace((before, class), (now, class));
-            return;
-        }
         match from {
             Placed::Nowhere => {}
             Placed::Ready(rank) => group.ready.remove((rank, class)),

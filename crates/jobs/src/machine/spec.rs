@@ -78,8 +78,19 @@ impl Demand {
         };
     }
     /// Only processors, in units.
+    #[cfg(test)]
     pub(crate) fn cpu(amount: u64) -> Demand {
         Demand(Parts::Few([(CPU, amount), (0, 0)], u8::from(amount > 0)))
+    }
+    /// What such a job asks for.
+    #[inline]
+    pub(crate) fn of_plain(plain: &Plain) -> Demand {
+        Demand(match (plain.cpu, plain.memory) {
+            (0, memory) => Parts::Few([(MEMORY, memory), (0, 0)], u8::from(memory > 0)),
+            (cpu, memory) => {
+                Parts::Few([(CPU, cpu), if memory > 0 { (MEMORY, memory) } else { (0, 0) }], 1 + u8::from(memory > 0))
+            }
+        })
     }
     #[inline]
     pub(crate) fn parts(&self) -> &[(Resource, u64)] {
@@ -114,6 +125,29 @@ pub(crate) struct After {
     pub job: JobId,
     /// What has to become of that job.
     pub when: When,
+}
+
+/// Dependencies: mostly there is one, for which nothing is allocated.
+#[derive(Debug, Clone)]
+pub(crate) enum Afters {
+    One(After),
+    Many(Vec<After>),
+}
+
+impl Default for Afters {
+    fn default() -> Afters {
+        Afters::Many(Vec::new())
+    }
+}
+
+impl std::ops::Deref for Afters {
+    type Target = [After];
+    fn deref(&self) -> &[After] {
+        match self {
+            Afters::One(after) => std::slice::from_ref(after),
+            Afters::Many(all) => all,
+        }
+    }
 }
 
 /// Another attempt after a failure.
@@ -170,6 +204,15 @@ pub(crate) struct Request {
     pub held: bool,
     pub retry: Retry,
     pub array: Option<ArrayRequest>,
+}
+
+/// What most jobs ask for, who ask for nothing else.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Plain {
+    pub priority: i32,
+    pub held: bool,
+    pub cpu: u64,
+    pub memory: u64,
 }
 
 /// How a run of a job's body ended.
@@ -282,6 +325,15 @@ pub(crate) enum Decision<P> {
     Again { id: JobId, at: Time },
     /// This job has ended. What is left of what was submitted with it, to be dropped by the engine.
     Ended { id: JobId, state: State, payload: Option<P> },
+}
+
+/// A job is done, and another one runs from now on: as `Ended` and `Start` say it. Its attempt is
+/// the first.
+#[derive(Debug)]
+pub(crate) struct Handover<P> {
+    pub ended: Option<P>,
+    pub next: JobId,
+    pub payload: P,
 }
 
 /// A job that is not accepted. Each message is one line. Example:

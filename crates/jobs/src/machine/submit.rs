@@ -1,7 +1,9 @@
 //! What is accepted, and what is refused with the limit named.
 
 use super::line::ClassKey;
-use super::spec::{After, ArrayRequest, CPU, Demand, JobId, MEMORY, Refused, Request, State, WHOLE, verdict};
+use super::spec::{
+    After, Afters, ArrayRequest, CPU, Demand, JobId, MEMORY, Plain, Refused, Request, State, WHOLE, verdict,
+};
 use super::table::{DEPENDS, Edge, Elements, HELD, NONE, Rare, Record};
 use super::{Machine, Resource, Time};
 
@@ -19,12 +21,9 @@ pub(crate) type Known<'a> = &'a [EndedJob];
 impl<P: Clone> Machine<P> {
     /// Would this be accepted?
     pub(crate) fn accept(&self, request: &Request, known: Known<'_>) -> Result<(), Refused> {
-        if !(-9999..=9999).contains(&request.priority) {
-            return Err(Refused::Priority(request.priority));
-        }
-        self.fits_at_all(&request.demand)?;
+        self.accept_plain(request.priority, &request.demand)?;
         for after in &request.after {
-            self.state_of(after.job, known)?;
+            self.accept_after(*after, known)?;
         }
         if let Some(array) = request.array {
             if array.len == 0 || array.at_once == 0 {
@@ -49,7 +48,22 @@ impl<P: Clone> Machine<P> {
         Ok(())
     }
 
+    /// The same of a job that asks for nothing else.
+    #[inline]
+    pub(crate) fn accept_plain(&self, priority: i32, demand: &Demand) -> Result<(), Refused> {
+        if !(-9999..=9999).contains(&priority) {
+            return Err(Refused::Priority(priority));
+        }
+        self.fits_at_all(demand)
+    }
+
+    /// Is that a job to wait for?
+    pub(crate) fn accept_after(&self, after: After, known: Known<'_>) -> Result<(), Refused> {
+        self.state_of(after.job, known).map(|_| ())
+    }
+
     /// Does the demand fit the machine as a whole?
+    #[inline]
     pub(super) fn fits_at_all(&self, demand: &Demand) -> Result<(), Refused> {
         match demand.parts().iter().find(|part| part.1 > self.capacity[part.0 as usize]) {
             None => Ok(()),
@@ -65,57 +79,30 @@ impl<P: Clone> Machine<P> {
         ended(known, id).map_or_else(|| self.state(id), |known| Ok(known.state))
     }
 
-    /// Takes what [`accept`](Self::accept) has just accepted.
-    pub(crate) fn submit(&mut self, now: Time, request: Request, known: Known<'_>, payload: P) -> JobId {
+    /// Takes what [`accept`](Self::accept) has just accepted, out of the request.
+    pub(crate) fn submit(&mut self, now: Time, request: &mut Request, known: Known<'_>, payload: P) -> JobId {
         self.now = self.now.max(now);
-        let Request { name, user, priority, demand, group, wall, begin, after, any, held, retry, array } = request;
-        let class = self.classes.of(ClassKey { group, wall, demand });
-        let id = self.table.reserve(1 + u64::from(array.map_or(0, |array| array.len)));
+        let Request { name, user, begin, after, retry, .. } = request;
+        let (priority, any, held, array, begin) = (request.priority, request.any, request.held, request.array, *begin);
+        let demand = std::mem::take(&mut request.demand);
+        let key = ClassKey { group: request.group, wall: request.wall, demand };
         let is_late = begin > self.now;
-        let is_plain =
-            name.is_none() && user.is_none() && !is_late && after.is_empty() && retry.times == 0 && array.is_none();
-        let rare = if is_plain {
-            None
-        } else {
-            let elements = array.map(|array| Box::new(self.elements(id, array)));
-            Some(Box::new(Rare {
-                name,
-                user,
-                retry,
-                after,
-                any,
-                elements,
-                begin: if is_late { begin } else { 0 },
-                ..Rare::default()
-            }))
-        };
-        self.table.insert(
-            id,
-            Record {
-                state: State::Pending,
-                waits: if held { HELD } else { 0 },
-                class,
-                priority,
-                seq: 0,
-                dependents: NONE,
-                open: 0,
-                passed: 0,
-                array: 0,
-                submitted: self.now,
-                started: 0,
-                ended: 0,
-                until: 0,
-                payload: Some(payload),
-                rare,
-            },
-        );
-        self.alive += 1;
-        if is_plain {
-            if !held {
-                self.line_up(id);
-            }
-            return JobId(id);
+        if name.is_none() && user.is_none() && !is_late && after.is_empty() && retry.times == 0 && array.is_none() {
+            return self.submit_in_class(key, priority, held, payload);
         }
+        let id = self.table.reserve(1 + u64::from(array.map_or(0, |array| array.len)));
+        let elements = array.map(|array| Box::new(self.elements(id, array)));
+        let rare = Rare {
+            name: name.take(),
+            user: user.take(),
+            retry: *retry,
+            after: Afters::Many(std::mem::take(after)),
+            any,
+            elements,
+            begin: if is_late { begin } else { 0 },
+            ..Rare::default()
+        };
+        self.put_in(id, key, priority, held, payload, Some(Box::new(rare)));
         if let Some(array) = array {
             self.arrays.insert(id, array.len);
         }
@@ -130,6 +117,74 @@ impl<P: Clone> Machine<P> {
             self.settle_array(id);
         }
         JobId(id)
+    }
+
+    /// The same of a job that asks for nothing else than a priority, processors and memory.
+    #[inline]
+    pub(crate) fn submit_plain(&mut self, now: Time, plain: &Plain, demand: Demand, payload: P) -> JobId {
+        self.now = self.now.max(now);
+        self.submit_in_class(ClassKey { group: 0, wall: None, demand }, plain.priority, plain.held, payload)
+    }
+    /// The same of one that has one dependency, too, which was accepted.
+    pub(crate) fn submit_after(
+        &mut self,
+        now: Time,
+        plain: &Plain,
+        demand: Demand,
+        (after, known): (After, Known<'_>),
+        payload: P,
+    ) -> JobId {
+        self.now = self.now.max(now);
+        let key = ClassKey { group: 0, wall: None, demand };
+        let verdict = self.verdict_of(after, known);
+        let id = self.table.reserve(1);
+        let rare = Rare { after: Afters::One(after), ..Rare::default() };
+        self.put_in(id, key, plain.priority, plain.held, payload, Some(Box::new(rare)));
+        match verdict {
+            Some(true) => self.ready(id),
+            Some(false) => self.finish(id, State::Skipped(after.job)),
+            None => {
+                self.add_edge(id, after);
+                let job = self.table.at(id);
+                job.open = 1;
+                job.waits |= DEPENDS;
+            }
+        }
+        JobId(id)
+    }
+    fn submit_in_class(&mut self, key: ClassKey, priority: i32, held: bool, payload: P) -> JobId {
+        let id = self.table.reserve(1);
+        self.put_in(id, key, priority, held, payload, None);
+        if !held {
+            self.line_up(id);
+        }
+        JobId(id)
+    }
+    #[inline]
+    fn put_in(&mut self, id: u64, key: ClassKey, priority: i32, held: bool, payload: P, rare: Option<Box<Rare>>) {
+        let class = self.classes.of(key);
+        self.alive += 1;
+        self.table.insert(
+            id,
+            Record {
+                state: State::Pending,
+                waits: if held { HELD } else { 0 },
+                class,
+                priority,
+                seq: 0,
+                dependents: NONE,
+                open: 0,
+                passed: 0,
+                note: 0,
+                array: 0,
+                submitted: self.now,
+                started: 0,
+                ended: 0,
+                until: 0,
+                payload: Some(payload),
+                rare,
+            },
+        );
     }
 
     /// Notes the open dependencies. Returns the one because of which the job never runs.
@@ -157,12 +212,7 @@ impl<P: Clone> Machine<P> {
         }
         for after in after {
             if self.verdict_of(*after, known).is_none() {
-                let on = after.job.0;
-                if self.table.get(on).is_none() {
-                    self.make_element(on);
-                }
-                let next = self.table.at(on).dependents;
-                self.table.at(on).dependents = self.edges.add(Edge { job: id, when: after.when, next });
+                self.add_edge(id, *after);
             }
         }
         if open > 0 {
@@ -171,6 +221,15 @@ impl<P: Clone> Machine<P> {
             job.waits |= DEPENDS;
         }
         None
+    }
+    /// This job waits for that one, which may be an element that has no record yet.
+    fn add_edge(&mut self, id: u64, after: After) {
+        let on = after.job.0;
+        if self.table.get(on).is_none() {
+            self.make_element(on);
+        }
+        let dependents = &mut self.table.at(on).dependents;
+        *dependents = self.edges.add(Edge { job: id, when: after.when, next: *dependents });
     }
     /// Of a dependency of a job that is submitted.
     fn verdict_of(&self, after: After, known: Known<'_>) -> Option<bool> {

@@ -4,7 +4,8 @@
 //! chunk whose jobs are all forgotten is freed; one that holds a job stays, and costs 128 records.
 //! The elements of an array have numbers, and no records until they begin: 8 bytes for 128 of them.
 
-use super::spec::{After, Retry, State, Stop, Time};
+use super::spec::{Afters, Retry, State, Stop, Time};
+use myriad_base::sys::prefetch::prefetch;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub(super) struct Record<P> {
     pub open: u32,
     /// In which reservation it passed the reserved job.
     pub passed: u32,
+    /// What the engine notes of its run.
+    pub note: u32,
     /// The array of an element, or 0.
     pub array: u64,
     pub submitted: Time,
@@ -53,11 +56,11 @@ pub(super) struct Rare {
     pub begin: Time,
     pub retry: Retry,
     pub attempts: u32,
-    pub after: Vec<After>,
+    pub after: Afters,
     pub any: bool,
     pub stopping: Option<Stop>,
     pub elements: Option<Box<Elements>>,
-    pub report: Option<Report>,
+    pub report: Option<Box<Report>>,
 }
 
 /// What the engine knows of how a job ran.
@@ -152,7 +155,15 @@ impl<P> Record<P> {
 #[derive(Debug)]
 struct Chunk<P> {
     live: u32,
-    jobs: Box<[Option<Record<P>>]>,
+    jobs: Box<[Option<Record<P>>; CHUNK as usize]>,
+}
+
+impl<P> Chunk<P> {
+    fn new() -> Chunk<P> {
+        let jobs: Vec<Option<Record<P>>> = (0..CHUNK).map(|_| None).collect();
+        let Ok(jobs) = jobs.into_boxed_slice().try_into() else { unreachable!("so many were made") };
+        Chunk { live: 0, jobs }
+    }
 }
 
 #[derive(Debug)]
@@ -180,8 +191,17 @@ impl<P> Table<P> {
     }
     #[inline]
     pub(super) fn get(&self, id: u64) -> Option<&Record<P>> {
+        self.place(id)?.as_ref()
+    }
+    /// The record of this job is to be looked at soon.
+    #[inline]
+    pub(super) fn prefetch(&self, id: u64) {
+        self.place(id).into_iter().for_each(prefetch);
+    }
+    #[inline]
+    fn place(&self, id: u64) -> Option<&Option<Record<P>>> {
         let at = (id / CHUNK).checked_sub(self.first)?;
-        self.chunks.get(at as usize)?.as_ref()?.jobs[(id % CHUNK) as usize].as_ref()
+        Some(&self.chunks.get(at as usize)?.as_ref()?.jobs[(id % CHUNK) as usize])
     }
     #[inline]
     pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut Record<P>> {
@@ -194,39 +214,45 @@ impl<P> Table<P> {
     pub(super) fn at(&mut self, id: u64) -> &mut Record<P> {
         self.get_mut(id).expect("a job that has not ended has a record")
     }
+    #[inline]
     pub(super) fn insert(&mut self, id: u64, record: Record<P>) {
         let at = (id / CHUNK - self.first) as usize;
         if self.chunks.len() <= at {
             self.chunks.resize_with(at + 1, || None);
         }
         let spare = &mut self.spare;
-        let chunk = self.chunks[at].get_or_insert_with(|| {
-            spare.take().unwrap_or_else(|| Chunk { live: 0, jobs: (0..CHUNK).map(|_| None).collect() })
-        });
+        let chunk = self.chunks[at].get_or_insert_with(|| spare.take().unwrap_or_else(Chunk::new));
         chunk.live += 1;
         chunk.jobs[(id % CHUNK) as usize] = Some(record);
     }
-    pub(super) fn remove(&mut self, id: u64) -> Option<Record<P>> {
-        let at = (id / CHUNK).checked_sub(self.first)? as usize;
-        let place = self.chunks.get_mut(at)?;
-        let chunk = place.as_mut()?;
-        let record = chunk.jobs[(id % CHUNK) as usize].take()?;
+    /// The record of a job is dropped. Returns its payload, if it has one yet.
+    #[inline]
+    pub(super) fn remove(&mut self, id: u64) -> Option<P> {
+        let at = (id / CHUNK).checked_sub(self.first)?;
+        let chunk = self.chunks.get_mut(at as usize)?.as_mut()?;
+        let place = &mut chunk.jobs[(id % CHUNK) as usize];
+        let payload = place.as_mut()?.payload.take();
+        *place = None;
         chunk.live -= 1;
         if chunk.live == 0 {
-            self.spare = place.take();
-            while self.chunks.front().is_some_and(Option::is_none) {
-                self.chunks.pop_front();
-                self.first += 1;
-            }
-            if self.chunks.is_empty() {
-                self.first = self.next / CHUNK;
-            }
-            // (A window that was long gives its memory back.)
-            if self.chunks.capacity() > 4 * self.chunks.len() + 64 {
-                self.chunks.shrink_to(2 * self.chunks.len());
-            }
+            self.remove_chunk(at as usize);
         }
-        Some(record)
+        payload
+    }
+    #[cold]
+    fn remove_chunk(&mut self, at: usize) {
+        self.spare = self.chunks[at].take();
+        while self.chunks.front().is_some_and(Option::is_none) {
+            self.chunks.pop_front();
+            self.first += 1;
+        }
+        if self.chunks.is_empty() {
+            self.first = self.next / CHUNK;
+        }
+        // (A window that was long gives its memory back.)
+        if self.chunks.capacity() > 4 * self.chunks.len() + 64 {
+            self.chunks.shrink_to(2 * self.chunks.len());
+        }
     }
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {

@@ -151,7 +151,7 @@ impl<P: Clone> Machine<P> {
             return Waiting::Held;
         }
         if waits & DEPENDS != 0 {
-            let after = job.rare().map_or(Vec::new(), |rare| rare.after.clone());
+            let after = job.rare().map_or(Vec::new(), |rare| rare.after.to_vec());
             let open = after.iter().find(|after| self.is_open(after.job, after.when));
             return open.map_or(Waiting::Nothing, |open| Waiting::Dependency { on: open.job, when: open.when });
         }

@@ -7,5 +7,6 @@ mod common;
 mod job_commands;
 mod job_engine;
 mod job_queries;
+mod job_rows;
 mod job_rules;
 mod job_runtimes;

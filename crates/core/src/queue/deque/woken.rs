@@ -17,9 +17,9 @@
 //! to the thieves. (Raised just after that look, `split` does no harm: the place is in use, and
 //! only the owner uses one again.)
 //!
-//! **The run moves down** when there are more tombstones below it than tasks in it. It does so under
-//! the lock, so that no thief looks at a place meanwhile. Woken futures do not know their place, so
-//! nobody misses them. (Else two tasks that are never both done would use up the ring.)
+//! **The run moves down** when there are more tombstones below it than tasks in it: under the lock,
+//! so that no thief looks at a place meanwhile. Woken futures do not know their place, so nobody
+//! misses them. (Else two tasks that are never both done would use up the ring.)
 //!
 //! **`to` is a guess.** The run is believed as long as `to` is `top`, or the place above, where a
 //! task of it was the newest and is gone. Tasks that came and went above leave the run as it was.

@@ -331,7 +331,7 @@ fn r10_a_report_is_of_one_attempt() {
     let mut m = machine(1, 0, Rules::default());
     let id = submit(&mut m, 0, named("again", Request { retry: Retry { times: 1, first: 0, most: 0 }, ..cpus(1) }));
     starts(&mut m, 0);
-    m.report(id, Some(Report { text: Some("no".into()), ..Report::default() }));
+    m.report(id, Some(Box::new(Report { text: Some("no".into()), ..Report::default() })));
     m.ended(0, id, Outcome::Failed);
     assert_eq!(m.one(id).unwrap().report.text.as_deref(), Some("no"));
     assert_eq!(starts(&mut m, 1), [id]);

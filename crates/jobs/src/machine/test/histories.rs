@@ -1,7 +1,7 @@
 //! Random histories, against the model: the same calls, the same decisions, the same states.
 
-use super::Dice;
 use super::model::{Model, WaitsFor};
+use super::{Dice, end_and_decide};
 use crate::machine::{
     After, ArrayRequest, Change, Decision, Demand, JobId, Machine, Outcome, Refused, Request, Retry, Rules, State,
     Time, Waiting, When,
@@ -144,7 +144,7 @@ impl Pair {
                 if self.machine.accept(&request, &[]).is_err() {
                     return; // more than there is by now
                 }
-                let id = self.machine.submit(now, request.clone(), &[], 7);
+                let id = self.machine.submit(now, &mut request.clone(), &[], 7);
                 if let Some(array) = request.array {
                     self.arrays.push((id, array.len));
                 }
@@ -155,7 +155,7 @@ impl Pair {
                 let outcome =
                     [Outcome::Done, Outcome::Done, Outcome::Failed, Outcome::Stopped][self.dice.below(4) as usize];
                 self.log.push(format!("{now} end {id} {outcome:?}"));
-                self.machine.ended(now, JobId(id as u64), outcome);
+                end_and_decide(&mut self.machine, now, JobId(id as u64), outcome);
                 self.model.ended(now, id, outcome);
             }
             14 if !all.is_empty() => {

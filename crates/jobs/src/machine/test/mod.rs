@@ -1,10 +1,11 @@
 //! The machine against a plain model, and what it promises, in virtual time.
 
 mod cases;
+mod handovers;
 mod histories;
 mod model;
 
-use super::{ArrayRequest, Decision, Demand, JobId, Machine, Outcome, Request, Rules, State, Time, WHOLE};
+use super::{ArrayRequest, Decision, Demand, Handover, JobId, Machine, Outcome, Request, Rules, State, Time, WHOLE};
 use std::sync::Arc;
 
 /// Random numbers (splitmix64): the seed is all that a failure needs.
@@ -50,9 +51,9 @@ pub(super) fn starts(machine: &mut Machine<u32>, now: Time) -> Vec<JobId> {
     };
     decisions(machine, now).into_iter().filter_map(started).collect()
 }
-pub(super) fn submit(machine: &mut Machine<u32>, now: Time, request: Request) -> JobId {
+pub(super) fn submit(machine: &mut Machine<u32>, now: Time, mut request: Request) -> JobId {
     machine.accept(&request, &[]).unwrap();
-    machine.submit(now, request, &[], 7)
+    machine.submit(now, &mut request, &[], 7)
 }
 /// Of an array.
 pub(super) fn array(len: u32, at_once: u32) -> Option<ArrayRequest> {
@@ -63,6 +64,15 @@ pub(super) fn named(name: &str, request: Request) -> Request {
 }
 pub(super) fn done(machine: &mut Machine<u32>, now: Time, id: JobId) {
     machine.ended(now, id, Outcome::Done);
+}
+/// An end and what comes of it. True: a job has handed over to another one, which is noted as two
+/// decisions.
+pub(super) fn end_and_decide(machine: &mut Machine<u32>, now: Time, id: JobId, outcome: Outcome) -> bool {
+    let Some(handover) = machine.end_and_decide(now, id, outcome, None) else { return false };
+    let Handover { ended, next, payload } = handover;
+    machine.out.push_back(Decision::Ended { id, state: State::Done, payload: ended });
+    machine.out.push_back(Decision::Start { id: next, element: None, attempt: 1, payload });
+    true
 }
 pub(super) fn state(machine: &Machine<u32>, id: JobId) -> State {
     machine.state(id).unwrap()

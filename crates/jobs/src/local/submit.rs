@@ -1,0 +1,112 @@
+//! A job comes into the queue.
+
+use super::cell::Slot;
+use super::job::{Asks, Begin, JobRef, nanos};
+use super::shared::{Payload, Shared, Turn};
+use crate::machine::{After, CPU, Demand, JobId, MEMORY, Machine, Plain, Refused, Request, When};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+impl Shared {
+    /// Takes a job that asks for nothing but what is plain, and perhaps depends on one job.
+    #[inline]
+    pub(super) fn submit_plain(
+        self: &Arc<Self>,
+        plain: &Plain,
+        after: Option<&(JobRef, When)>,
+        body: Payload,
+    ) -> Result<JobId, Refused> {
+        if let Some((job, _)) = after {
+            job.in_queue(self.number)?;
+        }
+        let (now, demand) = (self.now(), Demand::of_plain(plain));
+        let mut turn = Turn::default();
+        // (The handle has the body, too: so nothing of the user's is dropped under the lock.)
+        let id = self.locked(|inner| {
+            if inner.closed {
+                return Err(Refused::Closed);
+            }
+            inner.machine.accept_plain(plain.priority, &demand)?;
+            let id = match after {
+                None => inner.machine.submit_plain(now, plain, demand, body),
+                Some((job, when)) => {
+                    let (after, known) = (After { job: job.id, when: *when }, job.ended());
+                    inner.machine.accept_after(after, known.as_slice())?;
+                    inner.machine.submit_after(now, plain, demand, (after, known.as_slice()), body)
+                }
+            };
+            self.turn(inner, now, &mut turn);
+            Ok(id)
+        })?;
+        self.carry_out(&mut turn);
+        Ok(id)
+    }
+
+    /// Takes any job.
+    pub(super) fn submit<T: 'static>(
+        self: &Arc<Self>,
+        plain: &Plain,
+        mut asks: Box<Asks>,
+        again: bool,
+        slot: &Arc<dyn Slot<T>>,
+    ) -> Result<JobId, Refused> {
+        if let Some(wrong) = asks.wrong.take() {
+            return Err(wrong);
+        }
+        if asks.request.retry.times > 0 && !again {
+            return Err(Refused::OnlyOnce);
+        }
+        for job in &asks.named_jobs {
+            job.in_queue(self.number)?;
+        }
+        let now = self.now();
+        let asks = &mut *asks;
+        let request = &mut asks.request;
+        (request.priority, request.held) = (plain.priority, plain.held);
+        request.demand.set(CPU, plain.cpu);
+        request.demand.set(MEMORY, plain.memory);
+        request.begin = match asks.begin {
+            Begin::Now => 0,
+            Begin::After(time) => now.saturating_add(nanos(time)),
+            Begin::At(time) => now.saturating_add(nanos(time.duration_since(SystemTime::now()).unwrap_or_default())),
+        };
+        let mut turn = Turn::default();
+        let id = self.locked(|inner| {
+            if inner.closed {
+                return Err(Refused::Closed);
+            }
+            // (Under the lock: a job that the machine has forgotten has noted its end.)
+            let mut known: Vec<_> = asks.named_jobs.iter().filter_map(JobRef::ended).collect();
+            known.sort_unstable_by_key(|known| known.id);
+            find_places(&inner.machine, request, &asks.named, asks.group.as_ref())?;
+            inner.machine.accept(request, &known)?;
+            slot.limit(&request.demand);
+            if again {
+                slot.keep(request);
+            }
+            let id = inner.machine.submit(now, request, &known, slot.clone());
+            slot.note_submitted(id);
+            self.turn(inner, now, &mut turn);
+            Ok(id)
+        })?;
+        self.carry_out(&mut turn);
+        Ok(id)
+    }
+}
+
+/// The places of resources and of the group in the machine's tables.
+fn find_places(
+    machine: &Machine<Payload>,
+    request: &mut Request,
+    named: &[(Arc<str>, u64)],
+    group: Option<&Arc<str>>,
+) -> Result<(), Refused> {
+    for (name, amount) in named {
+        let resource = machine.resource(name).ok_or_else(|| Refused::NoResource(name.clone()))?;
+        request.demand.set(resource, *amount);
+    }
+    if let Some(name) = group {
+        request.group = machine.group(name).ok_or_else(|| Refused::NoGroup(name.clone()))?;
+    }
+    Ok(())
+}
