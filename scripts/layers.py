@@ -28,9 +28,10 @@ ALLOWED = {
         "lock": "sys",
         "stack": "sys",
         "wheel": "",
+        "blocks": "",
         "hash": "",
         "platform": "sys stack",
-        "lib": "hash lock platform stack sys unwind wheel",
+        "lib": "blocks hash lock platform stack sys unwind wheel",
     },
     "core": {
         "record": "",

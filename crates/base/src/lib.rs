@@ -6,6 +6,7 @@
 //! | [`sys`] | atomics, cells, fences, futexes, memory maps, threads, clock; under `--cfg loom` the model checker's |
 //! | [`lock`] | the spin lock and the biased lock, on which channels and locks are built |
 //! | [`stack`] | switching between stacks, their memory, what happens at an overflow |
+//! | [`blocks`] | free lists of small blocks of memory, in front of the allocator |
 //! | [`hash`] | hash tables of numbers |
 //! | [`wheel`] | timers in the order of their deadlines |
 //! | [`json`] | words of JSON |
@@ -22,6 +23,7 @@ compile_error!(
      docs/PLATFORM.md lists the platforms."
 );
 
+pub mod blocks;
 pub mod hash;
 pub mod json;
 pub mod lock;

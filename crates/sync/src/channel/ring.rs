@@ -4,8 +4,10 @@
 //! each call would fill a small stack when they are large and the compiler does not optimise.
 
 use crate::values::move_fresh;
-use myriad_base::sys::thread;
+use myriad_base::blocks;
+use myriad_base::sys::thread::{self, abort_with};
 use myriad_core::engine::user_code::UserValue;
+use std::alloc::Layout;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
@@ -218,23 +220,40 @@ impl<T> Ring<T> {
     #[inline(never)]
     fn grow(&mut self, first: usize) {
         let capacity = (self.capacity * 2).max(first);
-        let mut slots = Box::<[T]>::new_uninit_slice(capacity);
+        let slots = Self::memory(capacity);
         for i in 0..self.len {
-            let slot = &mut slots[self.first.wrapping_add(i) & (capacity - 1)];
-            // SAFETY: the message is moved, from the old memory to an empty slot of the new.
-            unsafe { slot.as_mut_ptr().copy_from_nonoverlapping(self.slot(i), 1) };
+            // SAFETY: the slot is within the new memory, and empty; the message is moved, from the
+            // old memory.
+            unsafe {
+                let slot = slots.as_ptr().cast::<T>().add(self.first.wrapping_add(i) & (capacity - 1));
+                slot.copy_from_nonoverlapping(self.slot(i), 1);
+            }
         }
         self.free();
-        self.slots = NonNull::from(Box::leak(slots)).cast();
-        self.capacity = capacity;
+        (self.slots, self.capacity) = (slots, capacity);
+    }
+
+    /// Of the memory for so many messages; of size 0, there is none.
+    #[inline(always)]
+    fn layout(capacity: usize) -> Layout {
+        Layout::array::<T>(capacity).unwrap_or_else(|_| abort_with("a channel has more messages than memory holds"))
+    }
+
+    #[inline(always)]
+    fn memory(capacity: usize) -> NonNull<MaybeUninit<T>> {
+        let layout = Self::layout(capacity);
+        if layout.size() == 0 { NonNull::dangling() } else { blocks::alloc(layout).cast() }
     }
 
     /// Gives the memory back; the messages have been moved.
+    #[inline]
     fn free(&mut self) {
         if self.capacity > 0 {
-            let slots = std::ptr::slice_from_raw_parts_mut(self.slots.as_ptr(), self.capacity);
-            // SAFETY: a box of this length, from `grow`.
-            drop(unsafe { Box::from_raw(slots) });
+            let layout = Self::layout(self.capacity);
+            if layout.size() > 0 {
+                // SAFETY: of `memory`, for as many; no message is in it.
+                unsafe { blocks::free(self.slots.cast(), layout) };
+            }
         }
     }
 }
@@ -255,7 +274,18 @@ impl<T> Messages<T> {
 }
 
 impl<T> Drop for Messages<T> {
+    #[inline]
     fn drop(&mut self) {
+        if self.0.len == 0 {
+            return self.0.free();
+        }
+        self.drop_all();
+    }
+}
+
+impl<T> Messages<T> {
+    #[inline(never)]
+    fn drop_all(&mut self) {
         /// What is left when a message's destructor panics, or because of a panic.
         struct Rest<'a, T>(&'a mut Messages<T>);
         impl<T> Drop for Rest<'_, T> {
