@@ -14,7 +14,7 @@
 //! the first and takes the second. The lifetime belongs to that call alone, so the handle is that
 //! of the task that was given.
 
-use super::header::{Header, Kind, Outcome, Run, TaskFlags};
+use super::header::{Header, Kind, Outcome, Run, RunnerByte, TaskFlags};
 use super::held::HeldTask;
 use super::memory::{Memory, UNIT};
 use super::payload;
@@ -394,7 +394,7 @@ unsafe fn write_kind_word(task: *mut Header, word: KindWord) {
             let [kind, runtime, _, task_flags] = word.0.to_ne_bytes();
             (&raw mut (*task).kind).write(Cell::new(Kind(kind)));
             (&raw mut (*task).runtime).write(Cell::new(runtime));
-            (&raw mut (*task).outcome).write(Cell::new(Outcome::Returned));
+            (&raw mut (*task).outcome).write(RunnerByte::new());
             (&raw mut (*task).flags).write(AtomicU8::new(task_flags));
         } else {
             // Atomic for `memory::for_each_live`, which may look at any time.

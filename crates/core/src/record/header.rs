@@ -76,6 +76,50 @@ pub(crate) enum Outcome {
     Left,
 }
 
+/// The byte of the outcome: that of a task's runner alone, until the task is done. So what it notes
+/// there takes no read-modify-write.
+#[derive(Debug)]
+pub(crate) struct RunnerByte(Cell<u8>);
+
+/// Cancellations are kept off, as by [`TaskFlags::UNWINDING`].
+const KEPT_OFF: u8 = 128;
+
+impl RunnerByte {
+    /// Of a task that has not begun, or a thread.
+    #[inline(always)]
+    pub(crate) const fn new() -> RunnerByte {
+        RunnerByte(Cell::new(Outcome::Returned as u8))
+    }
+
+    /// How the task has ended.
+    #[inline(always)]
+    pub(super) fn outcome(&self) -> Outcome {
+        match self.0.get() & !KEPT_OFF {
+            0 => Outcome::Returned,
+            1 => Outcome::Panicked,
+            2 => Outcome::Dropped,
+            _ => Outcome::Left,
+        }
+    }
+
+    #[inline(always)]
+    fn set_outcome(&self, outcome: Outcome) {
+        self.0.set(outcome as u8);
+    }
+
+    /// Are cancellations kept off by this?
+    #[inline(always)]
+    pub(crate) fn is_kept_off(&self) -> bool {
+        self.0.get() & KEPT_OFF != 0
+    }
+
+    /// They are from now on, or are not.
+    #[inline(always)]
+    pub(crate) fn keep_off(&self, yes: bool) {
+        self.0.set(self.0.get() & !KEPT_OFF | if yes { KEPT_OFF } else { 0 });
+    }
+}
+
 /// The function of a task's type: runs or drops what is in the record.
 ///
 /// # Safety
@@ -100,8 +144,8 @@ pub(crate) struct Header {
     pub(super) kind: Cell<Kind>,
     /// Number of the runtime that it belongs to.
     pub(super) runtime: Cell<u8>,
-    /// How the task has ended; valid once it is done.
-    pub(super) outcome: Cell<Outcome>,
+    /// How the task has ended, once it is done.
+    pub(super) outcome: RunnerByte,
     /// What others have to say to the runner: see [`TaskFlags`].
     pub(super) flags: AtomicU8,
     /// Generation and state of a future; only the generation for a closure.
@@ -210,7 +254,7 @@ impl Header {
             location: Cell::new(Location::caller()),
             kind: Cell::new(Kind::FREE),
             runtime: Cell::new(0),
-            outcome: Cell::new(Outcome::Returned),
+            outcome: RunnerByte::new(),
             flags: AtomicU8::new(0),
             state: AtomicU32::new(0),
             idx: AtomicUsize::new(0),
@@ -226,7 +270,7 @@ impl Header {
             location: Cell::new(Location::caller()),
             kind: Cell::new(Kind::CLOSURE),
             runtime: Cell::new(0),
-            outcome: Cell::new(Outcome::Returned),
+            outcome: RunnerByte::new(),
             flags: AtomicU8::new(0),
             state: AtomicU32::new(0),
             idx: AtomicUsize::new(super::position::UNCLAIMED),
@@ -294,7 +338,7 @@ impl Header {
     /// How it has ended.
     #[inline(always)]
     pub(crate) fn outcome(&self) -> Outcome {
-        self.outcome.get()
+        self.outcome.outcome()
     }
 
     /// Says how it has ended.
@@ -303,13 +347,26 @@ impl Header {
     /// The caller has run the task, or nobody does; the payload is what `outcome` says.
     #[inline(always)]
     pub(crate) unsafe fn set_outcome(&self, outcome: Outcome) {
-        self.outcome.set(outcome);
+        self.outcome.set_outcome(outcome);
     }
 
     /// What others have to say to the runner: see [`TaskFlags`].
     #[inline(always)]
     pub(crate) fn flags(&self) -> &AtomicU8 {
         &self.flags
+    }
+
+    /// What the runner notes.
+    #[inline(always)]
+    pub(crate) fn runner_byte(&self) -> &RunnerByte {
+        &self.outcome
+    }
+
+    /// Is a cancellation that came from outside not for the task now? Asked by its runner, or by
+    /// its home while it is blocked.
+    #[inline(always)]
+    pub(crate) fn is_spared(&self) -> bool {
+        self.has_flags(TaskFlags::UNWINDING) || self.outcome.is_kept_off()
     }
 
     /// Are some of these set? For who relies on nothing else: Relaxed.

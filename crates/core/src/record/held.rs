@@ -187,7 +187,7 @@ impl<T> Finished<T> {
     /// How it has ended.
     #[inline(always)]
     pub(crate) fn outcome(&self) -> Outcome {
-        self.task_ref().outcome.get()
+        self.task_ref().outcome.outcome()
     }
 
     /// Its result, if it has returned.

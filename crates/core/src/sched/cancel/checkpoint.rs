@@ -383,7 +383,7 @@ fn must_end(task: &Header, fibers: bool) -> bool {
     // While the thread panics an unwinding that leaves the destructor would abort.
     if fibers {
         // Perhaps it is another task's panic: see `cancel_scope`.
-        return task.has_flags(TaskFlags::UNWINDING) || !cancel_scope::panics_here();
+        return task.is_spared() || !cancel_scope::panics_here();
     }
     !extent.leaves_panic(std::thread::panicking())
 }

@@ -311,9 +311,11 @@ pub(crate) fn keep_off_for_good(task: &Header) {
 
 /// As [`shield`], for user code that runs in the middle of something: no cancel scope, only a
 /// count, so that it costs two changes of a byte in the usual case.
+#[inline(always)]
 pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
     struct Held(Key);
     impl Drop for Held {
+        #[inline(always)]
         fn drop(&mut self) {
             cancel_scope::let_come(self.0);
         }

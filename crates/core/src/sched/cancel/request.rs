@@ -433,7 +433,7 @@ fn must_not_cancel(task: &Header) -> bool {
     if checkpoint::nothing_unwinds() {
         return true;
     }
-    if task.has_flags(TaskFlags::UNWINDING) {
+    if task.is_spared() {
         // Because of a cancellation: that is known exactly, see `cancel_scope`.
         return false;
     }

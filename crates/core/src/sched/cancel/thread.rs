@@ -5,6 +5,7 @@
 
 use super::{cancel_scope, checkpoint};
 use crate::queue::parked::Parked;
+use crate::record::header::RunnerByte;
 use crate::sched::wait::foreign;
 use myriad_base::sys::atomic::AtomicU8;
 use myriad_base::sys::clock::{Instant, system_now};
@@ -17,6 +18,7 @@ use std::ptr::null;
 #[derive(Debug)]
 pub(super) struct Thread {
     flags: AtomicU8,
+    runner: RunnerByte,
     /// How many cancel scopes it is in.
     pub(super) regions: Cell<u32>,
     /// What it sleeps on; its address.
@@ -25,7 +27,8 @@ pub(super) struct Thread {
 
 thread_local! {
     #[allow(clippy::missing_const_for_thread_local, reason = "in a model atomics have no const constructor")]
-    static THREAD: Thread = Thread { flags: AtomicU8::new(0), regions: Cell::new(0), parker: Mutex::new(0) };
+    static THREAD: Thread =
+        Thread { flags: AtomicU8::new(0), runner: RunnerByte::new(), regions: Cell::new(0), parker: Mutex::new(0) };
 }
 
 /// The calling thread's. It lives as long as any cancel scope of the thread.
@@ -33,9 +36,10 @@ pub(super) fn current() -> *const Thread {
     THREAD.with(std::ptr::from_ref)
 }
 
-pub(super) fn flags() -> *const AtomicU8 {
-    // A thread whose thread-locals are gone is never cancelled.
-    THREAD.try_with(|thread| &raw const thread.flags).unwrap_or_else(|_| gone())
+/// What says whether it is cancelled.
+pub(super) fn flags() -> (*const AtomicU8, *const RunnerByte) {
+    // A thread whose thread-locals are gone is never cancelled, nor kept from that.
+    THREAD.try_with(|thread| (&raw const thread.flags, &raw const thread.runner)).unwrap_or_else(|_| (gone(), null()))
 }
 
 #[cfg(not(loom))]
