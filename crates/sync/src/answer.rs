@@ -10,6 +10,8 @@
 //! Whoever comes second frees the place. So an
 //! answer that is there before anybody waits, as that of a call in place, costs one exchange, and
 //! no lock. The lock is for waiting, and the wait that of all other primitives (`lock/op.rs`).
+//! Where the receiver stays on a thread, a sender on that thread needs no exchange, either: what
+//! both do comes one after the other.
 //!
 //! **Invariants.** `value` is the sender's until it has left `EMPTY`, or set `is_sent` under the
 //! lock; then it is the receiver's, if that still is there when the sender exchanges the word.
@@ -28,13 +30,17 @@
 use crate::entry::{DONE, Entry, LINKED, List};
 use crate::guarded::Guarded;
 use crate::lock::op::{self, Op, Waiting};
+use myriad_base::blocks;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
-use myriad_base::sys::mutant::ord;
+use myriad_base::sys::mutant::{on, ord};
+use myriad_base::sys::thread;
 use myriad_core::engine::unwind;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::Instant;
+use std::alloc::Layout;
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
@@ -53,6 +59,8 @@ const LEFT: u8 = 4;
 
 struct Place<T> {
     waits: Guarded<Waits, AtomicU8>,
+    /// The thread that the receiver never leaves; 0 if it may.
+    thread: usize,
     /// `None`: none yet, or the sender has gone without one.
     value: UnsafeCell<Option<T>>,
 }
@@ -72,6 +80,10 @@ impl<T> Place<T> {
 
 /// Gives the answer. Dropped without one, it says that there is none.
 pub struct AnswerSender<T>(NonNull<Place<T>>);
+
+/// Waits for the answer, on the thread where it was made.
+#[derive(Debug)]
+pub struct ReceiverHere<T>(AnswerReceiver<T>, PhantomData<*mut ()>);
 
 /// Waits for the answer.
 pub struct AnswerReceiver<T>(NonNull<Place<T>>);
@@ -96,10 +108,24 @@ impl<T> RefUnwindSafe for AnswerReceiver<T> {}
 /// A place for an answer.
 #[inline]
 pub fn answer<T>() -> (AnswerSender<T>, AnswerReceiver<T>) {
+    let (sender, receiver) = answer_from(0);
+    (sender, receiver.0)
+}
+
+/// A place for an answer that is received on this thread.
+#[inline]
+pub fn answer_here<T>() -> (AnswerSender<T>, ReceiverHere<T>) {
+    answer_from(thread::here())
+}
+
+#[inline(always)]
+fn answer_from<T>(thread: usize) -> (AnswerSender<T>, ReceiverHere<T>) {
     let waits = Waits { waiting: List::new(), is_sent: false };
-    let place = Place { waits: Guarded::with(waits, AtomicU8::new(EMPTY)), value: UnsafeCell::new(None) };
-    let place = NonNull::from(Box::leak(Box::new(place)));
-    (AnswerSender(place), AnswerReceiver(place))
+    let place = Place { waits: Guarded::with(waits, AtomicU8::new(EMPTY)), value: UnsafeCell::new(None), thread };
+    let at = blocks::alloc(Layout::new::<Place<T>>()).cast::<Place<T>>();
+    // SAFETY: memory of this layout, which nobody else uses.
+    unsafe { at.write(place) };
+    (AnswerSender(at), ReceiverHere(AnswerReceiver(at), PhantomData))
 }
 
 impl<T> AnswerSender<T> {
@@ -132,12 +158,50 @@ impl<T> AnswerSender<T> {
         let place = self.place();
         // SAFETY: the value is the sender's, who has come here once, and has sent nothing yet.
         place.value.with_mut(|to| unsafe { to.write(value) });
+        if place.thread == thread::here() || (on("answer-here") && place.thread != 0) {
+            return self.leave_here();
+        }
         // Release: the value. Acquire: of one who has left, all that it has done here.
         match place.word().compare_exchange(EMPTY, SENT, ord(AcqRel, "answer-send"), Acquire) {
             Ok(_) => None,
             Err(WAITS) => self.leave_to_who_waits(),
             // SAFETY: the receiver has left, and the sender touches it no more.
             Err(_) => unsafe { Place::free(self.0) },
+        }
+    }
+
+    /// The same on the receiver's thread. Relaxed, no exchange, and no lock: the receiver does
+    /// nothing meanwhile, nor elsewhere. (An exchange takes 5 ns, and the usual way has four.)
+    #[inline(always)]
+    fn leave_here(&self) -> Option<T> {
+        let place = self.place();
+        match place.word().load(Relaxed) {
+            EMPTY => place.word().store(SENT, Relaxed),
+            WAITS => self.leave_to_who_waits_here(),
+            // SAFETY: the receiver has left, and the sender touches it no more.
+            _ => return unsafe { Place::free(self.0) },
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn leave_to_who_waits_here(&self) {
+        let place = self.place();
+        // SAFETY: the receiver's thread is this one (`leave_here`), so nobody else is there. The
+        // entry that is claimed is live until it is ended.
+        let waiter = unsafe {
+            place.waits.unlocked(|waits| {
+                waits.is_sent = true;
+                waits.waiting.claim_first().map(|(entry, waiter)| {
+                    Entry::end(entry, DONE);
+                    waiter
+                })
+            })
+        };
+        place.word().store(SENT, Relaxed);
+        if let Some(waiter) = waiter {
+            // SAFETY: the waiter was claimed, and is woken once.
+            unsafe { Caller::get().wake_next(waiter) };
         }
     }
 
@@ -174,10 +238,13 @@ impl<T> Place<T> {
     /// Both have gone, and nobody touches the place any more.
     #[inline]
     unsafe fn free(this: NonNull<Place<T>>) -> Option<T> {
-        // SAFETY: the place is a box (`answer`), and the caller's alone (this function's contract).
-        let place = unsafe { Box::from_raw(this.as_ptr()) };
-        // SAFETY: the caller has it alone.
-        place.value.with_mut(|value| unsafe { (*value).take() })
+        // SAFETY: the place is memory of this layout (`answer`), and the caller's alone (this
+        // function's contract). Nothing in it has a destructor but the value, which is taken out.
+        unsafe {
+            let place = this.read();
+            blocks::free(this.cast(), Layout::new::<Place<T>>());
+            place.value.with_mut(|value| (*value).take())
+        }
     }
 }
 
@@ -254,6 +321,18 @@ impl<T> AnswerReceiver<T> {
     }
 }
 
+impl<T> ReceiverHere<T> {
+    /// As [`AnswerReceiver::recv`].
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    #[inline]
+    pub fn recv(self, deadline: Option<Instant>) -> Result<T, NoAnswer> {
+        self.0.recv(deadline)
+    }
+}
+
 impl<T> Drop for AnswerReceiver<T> {
     fn drop(&mut self) {
         // Release, Acquire: as in `take`.
@@ -284,6 +363,23 @@ unsafe impl<T> Op for AwaitAnswer<'_, T> {
     #[inline(always)]
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         let place = self.0;
+        if place.word().load(Relaxed) == EMPTY
+            && let Some(taken) = Waiter::take(waiter)
+        {
+            // SAFETY: `entry` is idle, and stays where it is until it is ended or given up (this
+            // method's contract). The sender looks at the list once it has seen `WAITS`: until the
+            // exchange, or if that fails, the list is the receiver's.
+            return unsafe {
+                place.waits.unlocked(|waits| waits.waiting.push(entry, taken));
+                // Release: the entry. Acquire: the value.
+                let waits = place.word().compare_exchange(EMPTY, WAITS, ord(Release, "answer-waits"), Acquire).is_ok();
+                if !waits {
+                    *waiter = Some(place.waits.unlocked(|waits| waits.waiting.remove(entry)));
+                    (*entry).reset();
+                }
+                !waits
+            };
+        }
         place.waits.locked(caller, |waits| {
             // Relaxed: the sender that sees it takes the lock. Acquire: the value.
             let exchanged = place.word().compare_exchange(EMPTY, WAITS, Relaxed, Acquire);

@@ -45,6 +45,16 @@ impl<S, B> Guarded<S, B> {
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 
+    /// Runs `f` without the lock.
+    ///
+    /// # Safety
+    /// Nobody else reaches the state meanwhile, and `f` is as for [`locked`](Self::locked).
+    #[inline(always)]
+    pub(crate) unsafe fn unlocked<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
+        // SAFETY: nobody else has the state (this function's contract).
+        self.state.with_mut(|state| f(unsafe { &mut *state }))
+    }
+
     /// Locks it. Until the guard is dropped the lock's rule holds.
     #[inline(always)]
     pub(crate) fn lock(&self, caller: Caller) -> Locked<'_, S> {

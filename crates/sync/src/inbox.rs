@@ -24,21 +24,23 @@
 //!
 //! Tests: `crates/sync/tests/loom/inbox.rs`; `crates/myriad/tests/actors`.
 
+mod receive;
+
+pub use receive::ReceiveFuture;
+
 use crate::channel::ring::{Messages, Ring};
-use crate::entry::{CLOSED, DONE, Entry, LINKED, List};
+use crate::entry::{CLOSED, DONE, Entry, List};
 use crate::guarded::Guarded;
 use crate::limit::Limited;
-use crate::lock::op::{self, Op, Waiting};
+use crate::lock::op::{self, Waiting};
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::running::UnderWay;
-use myriad_core::engine::unwind;
-use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
+use myriad_core::engine::wait::{Caller, Waiter};
 use myriad_core::time::Instant;
+use receive::{Receive, ReceiveIntoSlot, take};
 use std::fmt;
-use std::future::Future;
-use std::mem::{self, ManuallyDrop};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::pin::pin;
 
 /// For how many messages the first memory is. (A ring of a channel begins with 128 bytes or more.
 /// Most actors have one message at a time, and keep the memory if that has not found them waiting.)
@@ -49,8 +51,8 @@ pub struct Inbox<T>(Guarded<State<T>>);
 
 struct State<T> {
     waiting: List<T>,
-    /// The task that consumes now, if it has said so.
-    consumer: Option<UnderWay>,
+    /// The task that consumes now, if it has said so (`NAMED`).
+    consumer: MaybeUninit<UnderWay>,
     /// `CLOSED` and so on: one look tells most operations that nothing is special.
     flags: u8,
     is_idle: bool,
@@ -63,6 +65,8 @@ const CLOSED_FOR_ALL: u8 = 1;
 const INTERRUPTED: u8 = 2;
 /// The consumer is given nothing.
 const PAUSED: u8 = 4;
+/// The consumer is known.
+const NAMED: u8 = 8;
 
 const _: () = crate::values::no_drop_glue::<State<String>>();
 
@@ -114,7 +118,7 @@ impl<T> Inbox<T> {
     pub fn new(is_idle: bool) -> Inbox<T> {
         Inbox(Guarded::new(State {
             waiting: List::new(),
-            consumer: None,
+            consumer: MaybeUninit::uninit(),
             flags: 0,
             is_idle,
             is_parked: false,
@@ -231,18 +235,32 @@ impl<T> Inbox<T> {
                     return Popped::Interrupted;
                 }
                 if state.has(PAUSED) && state.queue.len() > 0 {
-                    (state.consumer, state.is_parked) = (None, true);
+                    state.name(None);
+                    state.is_parked = true;
                     return Popped::Idle;
                 }
             }
             match state.pop() {
                 Some(message) => Popped::Message(message),
                 None => {
-                    state.consumer = None;
+                    state.name(None);
                     state.is_idle = !state.has(CLOSED_FOR_ALL) && !on("inbox-idle-late");
                     Popped::Idle
                 }
             }
+        })
+    }
+
+    /// As [`pop_or_idle`](Self::pop_or_idle), where there is nothing: true. Else nothing is done.
+    #[inline]
+    pub fn idle(&self) -> bool {
+        self.0.locked(Caller::get(), |state| {
+            let is_empty = !state.has(INTERRUPTED | PAUSED) && state.queue.len() == 0;
+            if is_empty {
+                state.name(None);
+                state.is_idle = !state.has(CLOSED_FOR_ALL);
+            }
+            is_empty
         })
     }
 
@@ -311,7 +329,7 @@ impl<T> Inbox<T> {
     #[inline]
     pub unsafe fn consume(&self, task: Option<UnderWay>) -> bool {
         self.0.locked(Caller::get(), |state| {
-            state.consumer = task;
+            state.name(task);
             !state.has(INTERRUPTED)
         })
     }
@@ -324,7 +342,8 @@ impl<T> Inbox<T> {
             state.flags |= INTERRUPTED;
             // SAFETY: a task that consumes has not ended (the promise of `consume`), and does not
             // before it is out of this state, which takes the lock.
-            let marked = state.consumer.and_then(|task| unsafe { task.mark() });
+            // `NAMED` says that there is one.
+            let marked = if state.has(NAMED) { unsafe { state.consumer.assume_init().mark() } } else { None };
             (state.take_rest(), marked)
         });
         if let Some(marked) = marked {
@@ -370,9 +389,8 @@ impl<T> Inbox<T> {
     pub fn close(&self) -> Left<T> {
         let caller = Caller::get();
         let (queue, waiter) = self.0.locked(caller, |state| {
-            state.flags = (state.flags | CLOSED_FOR_ALL) & !PAUSED;
+            state.flags = (state.flags | CLOSED_FOR_ALL) & !(PAUSED | NAMED);
             (state.is_idle, state.is_parked) = (false, false);
-            state.consumer = None;
             // SAFETY: the lock is held; the entry that is claimed is live until it is ended.
             let waiter = unsafe {
                 state.waiting.claim_first().map(|(entry, waiter)| {
@@ -401,7 +419,7 @@ impl<T> Inbox<T> {
         if found.is_some() {
             return found;
         }
-        let mut receive = Receive::new(self);
+        let mut receive = Receive { inbox: self, got: None };
         op::wait(&mut receive, deadline);
         receive.got.take()
     }
@@ -415,26 +433,13 @@ impl<T> Inbox<T> {
 
     /// As [`receive`](Self::receive), as a future.
     pub fn receive_async(&self) -> ReceiveFuture<'_, T> {
-        ReceiveFuture(Waiting::new(Receive::new(self)))
+        ReceiveFuture(Waiting::new(ReceiveIntoSlot { inbox: Some(self) }))
     }
 
     /// As [`receive_async`](Self::receive_async), with a deadline.
     pub async fn receive_until(&self, deadline: Instant) -> Option<T> {
-        let mut waiting = pin!(Waiting::new(Receive::new(self)));
+        let mut waiting = pin!(Waiting::new(ReceiveIntoSlot { inbox: Some(self) }));
         if Limited::new(waiting.as_mut(), deadline).await { take(waiting) } else { None }
-    }
-}
-
-/// The message of a receive that is done. `None`: the inbox was closed.
-#[inline(always)]
-fn take<T>(waiting: Pin<&mut Waiting<Receive<'_, T>>>) -> Option<T> {
-    // SAFETY: nothing is moved but the message. If `start` has not ended the wait, a partner has,
-    // with `DONE`: the slot is full, and the entry is ours again.
-    unsafe {
-        let waiting = waiting.get_unchecked_mut();
-        let slot = waiting.slot();
-        let receive = waiting.op_mut();
-        if receive.is_over { receive.got.take() } else { Some(slot.read()) }
     }
 }
 
@@ -450,6 +455,18 @@ impl<T> State<T> {
         if self.queue.len() > 0 && !self.has(PAUSED) { self.pop() } else { None }
     }
 
+    /// This task consumes from now on; or one that is not named, or none.
+    #[inline(always)]
+    fn name(&mut self, task: Option<UnderWay>) {
+        match task {
+            Some(task) => {
+                self.consumer = MaybeUninit::new(task);
+                self.flags |= NAMED;
+            }
+            None => self.flags &= !NAMED,
+        }
+    }
+
     #[inline(always)]
     fn has(&self, flags: u8) -> bool {
         self.flags & flags != 0
@@ -462,8 +479,12 @@ impl<T> State<T> {
 }
 
 impl<T> Drop for Inbox<T> {
+    #[inline]
     fn drop(&mut self) {
-        drop(Messages(self.0.with_own(|state| mem::replace(&mut state.queue, Ring::new()))));
+        // (Of one that was closed nothing is left.)
+        if self.0.with_own(|state| state.queue.capacity()) > 0 {
+            drop(Messages(self.0.with_own(|state| mem::replace(&mut state.queue, Ring::new()))));
+        }
     }
 }
 
@@ -488,112 +509,6 @@ impl<T> Left<T> {
     /// Are there none?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-/// One receive.
-struct Receive<'a, T> {
-    inbox: &'a Inbox<T>,
-    got: Option<T>,
-    /// It was ended by `start`, not by a partner.
-    is_over: bool,
-}
-
-impl<'a, T> Receive<'a, T> {
-    fn new(inbox: &'a Inbox<T>) -> Self {
-        Receive { inbox, got: None, is_over: false }
-    }
-}
-
-// SAFETY: entries are linked and taken out under the lock, in one list; `inbox` stays the same.
-// Nothing that `start` does once it has linked an entry runs user code or unwinds.
-unsafe impl<T> Op for Receive<'_, T> {
-    type Slot = T;
-    const REASON: WaitReason = WaitReason::Recv;
-
-    #[inline(always)]
-    fn object(&self) -> *const () {
-        std::ptr::from_ref(self.inbox).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
-        let (over, got) = self.inbox.0.locked(caller, |state| {
-            let got = state.pop_for_consumer();
-            if got.is_some() || state.has(CLOSED_FOR_ALL) {
-                return (true, got);
-            }
-            if let Some(waiter) = Waiter::take(waiter) {
-                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
-                // (this method's contract); the lock is held.
-                unsafe { state.waiting.push(entry, waiter) };
-            }
-            (false, None)
-        });
-        if over {
-            (self.got, self.is_over) = (got, true);
-        }
-        over
-    }
-
-    #[inline(always)]
-    unsafe fn ended(&mut self, slot: *mut T) {
-        // SAFETY: ended with `DONE`, so the slot is full and ours (this method's contract).
-        self.got = Some(unsafe { slot.read() });
-    }
-
-    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
-        // SAFETY: `entry` was linked by `start` (this method's contract), in the list of this
-        // inbox, whose lock is held.
-        self.inbox.0.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
-    }
-
-    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<T>) -> u8 {
-        let (outcome, waiter) = self.inbox.0.locked(caller, |state| {
-            // SAFETY: `entry` was linked by `start` (this method's contract), in this list; the
-            // lock is held.
-            unsafe {
-                let outcome = (*entry).state();
-                let waiter = (outcome == LINKED).then(|| state.waiting.remove(entry));
-                (*entry).reset();
-                (outcome, waiter)
-            }
-        });
-        drop(InHand::new(waiter));
-        outcome
-    }
-
-    unsafe fn undo(&mut self, outcome: u8, slot: *mut T) -> bool {
-        if outcome == DONE && !on("inbox-not-put-back") {
-            // SAFETY: withdrawn with `DONE`, so the slot is full and ours (this method's contract).
-            let message = unsafe { slot.read() };
-            if let Err(message) = self.inbox.put_back(message) {
-                unwind::drop_quietly(message);
-            }
-        }
-        false
-    }
-}
-
-/// A future of the next message: see [`Inbox::receive_async`].
-#[must_use = "futures do nothing unless awaited"]
-pub struct ReceiveFuture<'a, T>(Waiting<Receive<'a, T>>);
-
-impl<T> Future for ReceiveFuture<'_, T> {
-    type Output = Option<T>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        // SAFETY: the field is pinned as the whole is.
-        let mut waiting = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
-        ready!(waiting.as_mut().poll(cx));
-        Poll::Ready(take(waiting))
-    }
-}
-
-impl<T> fmt::Debug for ReceiveFuture<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveFuture").finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod answer;
 pub mod channel;
+pub mod ending;
 mod entry;
 mod guarded;
 mod impls;

@@ -238,6 +238,7 @@ impl<O: Op> Waiting<O> {
     }
 
     /// Has it not begun to wait, or is it over?
+    #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
         self.entry.state() == IDLE
     }
@@ -255,11 +256,6 @@ impl<O: Op> Waiting<O> {
     /// The operation itself.
     pub(crate) fn op(&self) -> &O {
         &self.op
-    }
-
-    /// The same, to take what it has brought.
-    pub(crate) fn op_mut(&mut self) -> &mut O {
-        &mut self.op
     }
 
     /// Waits until the deadline. True: it is done.

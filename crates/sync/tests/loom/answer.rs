@@ -3,7 +3,7 @@
 use super::channel::{Book, Flag, Message, PAST, both, poll};
 use super::{SYNC, Script};
 use loom::thread;
-use myriad_sync::answer::{NoAnswer, answer};
+use myriad_sync::answer::{NoAnswer, answer, answer_here};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -84,12 +84,28 @@ fn a_future_is_polled_early() {
     book.assert_all_dropped();
 }
 
+/// The receiver stays on its thread; the answer comes there, or from another thread meanwhile.
+fn received_here() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = answer_here::<Message>();
+    let message = book.message(7);
+    assert!(tx.send(message).is_ok());
+    assert_eq!(rx.recv(None).map(|message| message.id()), Ok(7));
+    let (tx, rx) = answer_here::<Message>();
+    let message = book.message(8);
+    let sender = thread::spawn(move || tx.send(message).is_ok());
+    assert_eq!(rx.recv(None).map(|message| message.id()), Ok(8));
+    assert!(sender.join().unwrap());
+    book.assert_all_dropped();
+}
+
 const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str]) -> Script {
     Script { name, run, bound: (Some(4), None), mutants, ..SYNC }
 }
 
 pub const SCRIPTS: &[Script] = &[
-    script("answer.answered_or_waits", answered_or_waits, &["answer-send", "answer-is-sent"]),
+    script("answer.answered_or_waits", answered_or_waits, &["answer-send", "answer-is-sent", "answer-waits"]),
+    script("answer.received_here", received_here, &["answer-here"]),
     script("answer.gone_or_waits", gone_or_waits, &["answer-is-sent"]),
     script("answer.both_go", both_go, &["answer-left"]),
     script("answer.times_out_or_receives", times_out_or_receives, &["answer-left", "answer-sent", "answer-is-sent"]),

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! channels, locks  their scripts, without mutants (select's and observables' with the channels',
-//!                  inboxes' and answers' with the locks')                                         scripts/loom.sh
+//!                  inboxes', answers' and ends' with the locks')                                  scripts/loom.sh
 //! mutants::*       every (script, mutant, meaning), one process each                            scripts/mutants.sh
 //! ```
 
@@ -13,6 +13,7 @@
 
 mod answer;
 mod channel;
+mod ending;
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
 mod inbox;
@@ -32,7 +33,7 @@ const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 fn scripts() -> impl Iterator<Item = &'static Script> {
     let of_channels = [channel::SCRIPTS, peek::SCRIPTS, select::SCRIPTS, observable::SCRIPTS];
-    of_channels.into_iter().chain([locks::SCRIPTS, inbox::SCRIPTS, answer::SCRIPTS]).flatten()
+    of_channels.into_iter().chain([locks::SCRIPTS, inbox::SCRIPTS, answer::SCRIPTS, ending::SCRIPTS]).flatten()
 }
 
 #[test]
@@ -48,4 +49,5 @@ fn locks() {
     check(locks::SCRIPTS);
     check(inbox::SCRIPTS);
     check(answer::SCRIPTS);
+    check(ending::SCRIPTS);
 }
