@@ -2,11 +2,11 @@
 
 use crate::cell::{Gate, OnFull, Target, force, put};
 use crate::pid::{AsPid, Pid, this};
+use crate::shared::{Shared, WeakShared};
 use myriad_core::time::{self, Instant};
 use myriad_sync::channel::{SendError, SendTimeoutError, TrySendError};
 use myriad_sync::inbox::Put;
 use std::fmt;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Where messages for an actor go: an actor that is a function, or a [`Server`](crate::Server).
@@ -17,7 +17,7 @@ use std::time::Duration;
 ///
 /// Messages of one sender arrive in the order in which they were sent, among them the message that
 /// the sender has ended.
-pub struct Address<M>(pub(crate) Arc<dyn Target<M>>);
+pub struct Address<M>(pub(crate) Shared<dyn Target<M>>);
 
 impl<M: Send + 'static> Address<M> {
     /// Sends a message.
@@ -196,7 +196,7 @@ impl<M: Send + 'static> Address<M> {
 
     /// A message of it is only sent while somebody else keeps the actor's memory.
     pub fn downgrade(&self) -> WeakAddress<M> {
-        WeakAddress(Arc::downgrade(&self.0))
+        WeakAddress(self.0.downgrade())
     }
 
     /// Has the actor not ended, and not begun to end?
@@ -242,7 +242,7 @@ impl<M> fmt::Debug for Address<M> {
 }
 
 /// An [`Address`] that keeps nothing: two actors that know each other by it leave no memory behind.
-pub struct WeakAddress<M>(Weak<dyn Target<M>>);
+pub struct WeakAddress<M>(WeakShared<dyn Target<M>>);
 
 impl<M: Send + 'static> WeakAddress<M> {
     /// The address; `None` if the actor has ended, and its memory is gone.

@@ -9,12 +9,13 @@
 //! one that returns leaves the one around it as the actor's wait.
 
 use crate::address::Address;
-use crate::frame::{current, put_off, runs_here};
+use crate::frame::{current, is_free_of_actors, put_off, runs_here};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
 use myriad_core::time::{self, Instant};
-use myriad_sync::answer::{AnswerReceiver, AnswerSender, NoAnswer, answer};
+use myriad_sync::answer::{AnswerSender, NoAnswer, ReceiverHere, answer, answer_here};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -90,6 +91,7 @@ impl<T: Send + 'static> Reply<T> {
 
     /// Answers. Where nobody waits any more (the caller's time was over, or it has ended), the
     /// value is dropped.
+    #[inline]
     pub fn send(self, value: T) {
         drop(self.try_send(value));
     }
@@ -98,8 +100,10 @@ impl<T: Send + 'static> Reply<T> {
     ///
     /// # Errors
     /// Nobody waits any more: the value comes back.
-    pub fn try_send(mut self, value: T) -> Result<(), T> {
-        let (answered, sender) = self.way.take().expect("a reply is sent once");
+    #[inline]
+    pub fn try_send(self, value: T) -> Result<(), T> {
+        let mut this = ManuallyDrop::new(self);
+        let (answered, sender) = this.way.take().expect("a reply is sent once");
         drop(answered);
         sender.send(value)
     }
@@ -195,14 +199,37 @@ impl<M: Send + 'static> Address<M> {
     /// A caller that waits unwinds, and the answer goes nowhere.
     #[track_caller]
     pub fn call<T: Send + 'static>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, CallError> {
+        if !is_free_of_actors() {
+            return self.call_by_actor(message);
+        }
+        let (receiver, message) = with_reply(Answered(None), message);
+        self.give(message, || ())?;
+        receiver.recv(None).map_err(|_| self.unanswered())
+    }
+
+    /// The same where an actor may run.
+    #[track_caller]
+    #[inline(never)]
+    fn call_by_actor<T: Send + 'static>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, CallError> {
         let waits = Waits::begin(true, || self.pid())?;
         let (receiver, message) = with_reply(waits.answered(), message);
-        let ran = self.0.run_here(message);
-        waits.leave_place();
-        if let Err(message) = ran {
-            self.send(message).map_err(|_| self.refused())?;
-        }
+        self.give(message, || waits.leave_place())?;
         receiver.recv(None).map_err(|_| self.unanswered())
+    }
+
+    /// Has the message handled in place, or sends it. `not_in_place`: from here on it is not, or
+    /// not any more.
+    #[track_caller]
+    #[inline(always)]
+    fn give(&self, message: M, not_in_place: impl FnOnce()) -> Result<(), CallError> {
+        let message = ManuallyDrop::new(message);
+        // SAFETY: the message is there, and not used any more if it was moved.
+        let ran = unsafe { self.0.run_here(&raw const *message) };
+        not_in_place();
+        if ran {
+            return Ok(());
+        }
+        self.send(ManuallyDrop::into_inner(message)).map_err(|_| self.refused())
     }
 
     /// As [`call`](Self::call), for so long in all.
@@ -247,7 +274,8 @@ impl<M: Send + 'static> Address<M> {
     /// # Errors
     /// As there. A circle is found where its calls block; one that goes over a future is not.
     pub async fn call_async<T: Send + 'static>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, CallError> {
-        let (receiver, message) = with_reply(Answered(None), message);
+        let (sender, receiver) = answer();
+        let message = message(Reply::new(sender));
         self.send_async(message).await.map_err(|_| self.refused())?;
         receiver.recv_async().await.map_err(|_| self.unanswered())
     }
@@ -274,8 +302,10 @@ impl<M: Send + 'static> Address<M> {
     }
 }
 
-fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Reply<T>) -> M) -> (AnswerReceiver<T>, M) {
-    let (sender, receiver) = answer();
+/// For a call that blocks.
+#[inline(always)]
+fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Reply<T>) -> M) -> (ReceiverHere<T>, M) {
+    let (sender, receiver) = answer_here();
     (receiver, message(Reply { way: Some((answered, sender)) }))
 }
 

@@ -5,14 +5,13 @@ use crate::left::end_left;
 use crate::life::{Life, ORDERS};
 use crate::pid::{Exit, Pid, Process, this};
 use crate::reason::Reason;
+use crate::shared::Shared;
 use myriad_core::engine::unwind::{self, Payload};
 use myriad_core::engine::user_code;
 use myriad_sync::inbox::{Inbox, Pushed};
 use myriad_sync::lock::{Permit, Semaphore};
 use std::marker::PhantomData;
-use std::ptr::null_mut;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// What a send does when the mailbox is full.
 ///
@@ -96,14 +95,15 @@ impl Gate {
 
 /// What makes a message of an exit.
 pub(crate) type Trap<M> = fn(Exit) -> M;
+/// The same, where the type of messages is not known.
+pub(crate) type AnyTrap = fn();
 
 /// See the module's header.
 pub(crate) struct Cell<M> {
     pub(crate) life: Life,
     pub(crate) inbox: Inbox<M>,
     pub(crate) gate: Option<Box<Gate>>,
-    /// How an exit becomes a message, of an actor that traps exits: a `Trap<M>`, or null.
-    trap: AtomicPtr<()>,
+    /// See [`trap`](Self::trap).
     _of: PhantomData<Trap<M>>,
 }
 
@@ -112,15 +112,17 @@ pub(crate) trait Target<M>: Process {
     fn cell(&self) -> &Cell<M>;
     /// The inbox was idle, and the caller has taken it: starts the consumer.
     fn start(&self, first: M);
-    /// Runs the handler here, on top of the caller, if the actor is idle and allows that.
-    fn run_here(&self, message: M) -> Result<(), M>;
+    /// Runs the handler here, on top of the caller, if the actor is idle and allows that: true.
+    ///
+    /// # Safety
+    /// `message` holds one; it is moved out if the answer is true.
+    unsafe fn run_here(&self, message: *const M) -> bool;
 }
 
 impl<M> Cell<M> {
     #[inline(always)]
     pub(crate) fn new(life: Life, is_started: bool, gate: Option<Gate>) -> Cell<M> {
-        let trap = AtomicPtr::new(null_mut());
-        Cell { life, inbox: Inbox::new(is_started), gate: gate.map(Box::new), trap, _of: PhantomData }
+        Cell { life, inbox: Inbox::new(is_started), gate: gate.map(Box::new), _of: PhantomData }
     }
 
     /// A message was taken out of the mailbox.
@@ -132,20 +134,22 @@ impl<M> Cell<M> {
     }
 
     pub(crate) fn set_trap(&self, trap: Option<Trap<M>>) {
-        // Relaxed: a function is there always, and nothing else goes with it.
-        self.trap.store(trap.map_or(null_mut(), |trap| trap as *mut ()), Relaxed);
+        // SAFETY: it is called only as what it is: see `trap`.
+        let trap = trap.map(|trap| unsafe { std::mem::transmute::<Trap<M>, AnyTrap>(trap) });
+        self.life.extra(true, |extra| extra.trap = trap);
     }
 
+    /// How an exit becomes a message, of an actor that traps exits.
     pub(crate) fn trap(&self) -> Option<Trap<M>> {
-        // Relaxed: as above.
-        let trap = self.trap.load(Relaxed);
-        // SAFETY: `set_trap` alone writes what is not null here, from a `Trap<M>`.
-        (!trap.is_null()).then(|| unsafe { std::mem::transmute::<*mut (), Trap<M>>(trap) })
+        let trap = self.life.with_extra(|extra| extra.trap).flatten()?;
+        // SAFETY: `set_trap` alone writes it, from a `Trap<M>`.
+        Some(unsafe { std::mem::transmute::<AnyTrap, Trap<M>>(trap) })
     }
 
     /// Steps 3 to 5 of the [exit protocol](crate::life); in a [`user_code::call`].
-    pub(crate) fn end(&self, pid: &Pid, reason: &Reason) {
-        let crash = Crash::of(pid, reason);
+    #[inline]
+    pub(crate) fn end(&self, process: &(dyn Process + 'static), reason: &Reason) {
+        let crash = Crash::of(process, reason);
         let left = self.inbox.close();
         if let Some(gate) = &self.gate {
             // Those who wait for room find that it is closed.
@@ -159,7 +163,7 @@ impl<M> Cell<M> {
             let orders = self.life.take_orders();
             call_nested(|| drop(orders));
         }
-        Life::tell(pid, reason, crash);
+        Life::tell(process, reason, crash);
     }
 }
 
@@ -216,7 +220,7 @@ pub(crate) fn exit_message<M>(target: &dyn Target<M>, exit: Exit) -> Result<(), 
     Ok(())
 }
 
-// SAFETY: made by `task::spawn`, in an `Arc`.
+// SAFETY: made by `Builder::cell`, in a `Shared`.
 unsafe impl<M: Send + 'static> Process for Cell<M> {
     fn life(&self) -> &Life {
         &self.life
@@ -227,7 +231,7 @@ unsafe impl<M: Send + 'static> Process for Cell<M> {
     }
 
     fn was_left(&self) {
-        end_left(&this(self), self);
+        end_left(self, self);
     }
 
     fn interrupt(&self) {
@@ -272,12 +276,19 @@ impl<M: Send + 'static> Target<M> for Cell<M> {
         unreachable!("the inbox of a function is never idle");
     }
 
-    fn run_here(&self, message: M) -> Result<(), M> {
-        Err(message)
+    unsafe fn run_here(&self, _: *const M) -> bool {
+        false
     }
 }
 
-/// The `Arc` that a cell lies in, without the type of messages.
-pub(crate) fn pid_of<M: Send + 'static>(cell: &Arc<Cell<M>>) -> Pid {
+/// An actor without the type of its messages.
+pub(crate) fn pid_of<M: Send + 'static>(cell: &Shared<Cell<M>>) -> Pid {
     this(&**cell)
+}
+
+/// An actor, whatever it is.
+#[inline(always)]
+pub(crate) fn target<M, C: Target<M> + 'static>(cell: Shared<C>) -> Shared<dyn Target<M>> {
+    // SAFETY: `erase` returns what it is given.
+    unsafe { cell.erased(|cell| cell) }
 }

@@ -3,7 +3,7 @@
 use crate::cell::run_nested;
 use crate::info::{Info, list, who};
 use crate::life::{OWN, PANICKED};
-use crate::pid::Pid;
+use crate::pid::{Pid, Process, this};
 use crate::reason::Reason;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::user_code;
@@ -68,11 +68,14 @@ pub fn on_crash(f: impl Fn(&Crash) + Send + Sync + 'static) {
 impl Crash {
     /// What is to be said of an actor that ends for this reason, before its mailbox is closed.
     #[inline]
-    pub(crate) fn of(pid: &Pid, reason: &Reason) -> Option<Box<Crash>> {
+    pub(crate) fn of(process: &(dyn Process + 'static), reason: &Reason) -> Option<Box<Crash>> {
+        let life = process.life();
         match reason {
-            _ if pid.life().has_mark(PANICKED) => Crash::while_it_ends(pid, reason),
-            Reason::Panic(_) => Some(Crash::new(pid, reason)),
-            Reason::Other(_) if pid.life().has_mark(OWN) && hook().lock().is_some() => Some(Crash::new(pid, reason)),
+            _ if life.has_mark(PANICKED) => Crash::while_it_ends(&this(process), reason),
+            Reason::Panic(_) => Some(Crash::new(&this(process), reason)),
+            Reason::Other(_) if life.has_mark(OWN) && hook().lock().is_some() => {
+                Some(Crash::new(&this(process), reason))
+            }
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ use crate::lineage::Lineage;
 use crate::pid::{Pid, Process, this};
 use myriad_core::engine::running::UnderWay;
 use std::any::Any;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::ptr::null;
 use std::sync::Arc;
 use table::{FRAMES, Frames};
@@ -33,13 +33,17 @@ pub(crate) struct Frame {
     newer: Cell<*const Frame>,
     /// What a panic has dropped, and is dropped for good when it is known why the actor ends, or
     /// that it goes on.
-    put_off: RefCell<Vec<Box<dyn Any>>>,
+    put_off: Cell<PutOff>,
     /// That of the actors which it spawns, once it has spawned one here.
     lineage: OnceCell<Arc<Lineage>>,
 }
 
 /// What a panic has dropped within a frame: see [`put_off`].
-pub(crate) type PutOff = Vec<Box<dyn Any>>;
+pub(crate) type PutOff = Option<Box<Values>>;
+
+/// See [`PutOff`].
+#[derive(Default)]
+pub(crate) struct Values(Vec<Box<dyn Any>>);
 
 /// In the table of this thread until this is dropped.
 struct Entered<'a>(&'a Frame, *const Frames);
@@ -56,7 +60,7 @@ impl Drop for Entered<'_> {
 #[inline]
 pub(crate) fn enter<R>(process: &(dyn Process + 'static), task: UnderWay, f: impl FnOnce() -> R) -> (R, PutOff) {
     let (older, newer) = (Cell::new(null()), Cell::new(null()));
-    let (put_off, lineage) = (RefCell::new(Vec::new()), OnceCell::new());
+    let (put_off, lineage) = (Cell::new(None), OnceCell::new());
     let frame = Frame { process, task, older, newer, put_off, lineage };
     // SAFETY: it is taken out below, before it goes or moves.
     let entered = FRAMES.with(|frames| unsafe {
@@ -66,7 +70,7 @@ pub(crate) fn enter<R>(process: &(dyn Process + 'static), task: UnderWay, f: imp
     let result = f();
     drop(entered);
     let put_off = frame.put_off.into_inner();
-    if !put_off.is_empty() {
+    if put_off.is_some() {
         process.life().set_mark(PUT_OFF, false);
     }
     (result, put_off)
@@ -144,7 +148,9 @@ pub(crate) fn put_off<T: 'static>(value: T) -> Result<(), T> {
     let mut value = Some(value);
     find(|frame| {
         let value: Box<dyn Any> = Box::new(value.take()?);
-        frame.put_off.borrow_mut().push(value);
+        let mut values = frame.put_off.take().unwrap_or_default();
+        values.0.push(value);
+        frame.put_off.set(Some(values));
         frame.life().set_mark(PUT_OFF, true);
         Some(())
     });

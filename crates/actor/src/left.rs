@@ -15,13 +15,14 @@ use crate::cell::Cell;
 use crate::life::{Life, Stage};
 use crate::pid::{Pid, Process};
 use crate::reason::Reason;
+use crate::shared::WeakShared;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::running::has_room;
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::task::Builder;
 use myriad_core::{Handle, JoinHandle};
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Wake};
 
 impl Life {
@@ -37,20 +38,20 @@ impl Life {
 }
 
 /// The actor's code was left: the rest of the exit protocol. Nothing happens if all have been told.
-pub(crate) fn end_left<M>(pid: &Pid, cell: &Cell<M>) {
+pub(crate) fn end_left<M>(process: &(dyn Process + 'static), cell: &Cell<M>) {
     let reason = match cell.life.stage() {
         Stage::Alive => cell.life.settle(Reason::Cancelled),
         // It was left on the way: in a destructor, for instance.
         Stage::Ending => cell.life.reason().unwrap_or(Reason::Cancelled),
         Stage::Dead => return,
     };
-    if let Err(payload) = user_code::call(|| cell.end(pid, &reason)) {
+    if let Err(payload) = user_code::call(|| cell.end(process, &reason)) {
         unwind::discard(payload);
     }
 }
 
 /// Hears of the end of a closure's task.
-struct Listens(Weak<dyn Process>);
+struct Listens(WeakShared<dyn Process>);
 
 impl Wake for Listens {
     fn wake(self: Arc<Self>) {
@@ -68,7 +69,7 @@ pub(crate) fn watch_task(pid: &Pid) {
     }
     let Some(mut task) = life.about(|_, about| about.task.take()) else { return };
     // (Without the lock: the waker is cloned.)
-    let waker = Arc::new(Listens(Arc::downgrade(&pid.0))).into();
+    let waker = Arc::new(Listens(pid.0.downgrade())).into();
     if Pin::new(&mut task).poll(&mut Context::from_waker(&waker)).is_pending() {
         life.keep_task(task);
     } else {
@@ -78,7 +79,7 @@ pub(crate) fn watch_task(pid: &Pid) {
 
 /// A turn of a server whose supervisor may outlive it.
 pub(crate) struct WatchedTurn {
-    server: Weak<dyn Process>,
+    server: WeakShared<dyn Process>,
     about: Mutex<AboutTurn>,
 }
 
@@ -116,7 +117,7 @@ impl WatchedTurn {
     /// Spawns a turn.
     #[cold]
     pub(crate) fn spawn(pool: Handle, server: &Pid, turn: impl FnOnce() + Send + 'static) {
-        let this = Arc::new(WatchedTurn { server: Arc::downgrade(&server.0), about: Mutex::default() });
+        let this = Arc::new(WatchedTurn { server: server.0.downgrade(), about: Mutex::default() });
         let over = TurnOver(this.clone());
         // (By a builder: behind the tasks that the calling worker has, as a turn that goes on is.)
         let mut task = Builder::new().on(pool).spawn(move || {

@@ -45,6 +45,7 @@ mod receive;
 mod registry;
 mod saved;
 mod server;
+mod shared;
 mod supervisor;
 mod task;
 mod timer;

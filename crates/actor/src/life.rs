@@ -16,43 +16,40 @@
 //! it nothing of the user's runs: messages, names and reasons are dropped without it.
 
 use crate::call::Call;
-use crate::cell::run_nested;
+use crate::cell::{AnyTrap, run_nested};
 use crate::control::Control;
 use crate::crash::Crash;
 use crate::lineage::Lineage;
 use crate::link::Links;
 use crate::monitor::Watch;
-use crate::pid::{Exit, Pid};
+use crate::pid::{Exit, Pid, Process, this};
 use crate::reason::Reason;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_core::JoinHandle;
+use myriad_sync::ending::EndWord;
+pub(crate) use myriad_sync::ending::Stage;
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*};
-
-/// Where an actor is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Alive,
-    /// Its reason is known.
-    Ending,
-    /// All have been told, or are being told.
-    Dead,
-}
 
 /// See the module's header.
 pub(crate) struct Life {
     id: u64,
     spawned_at: &'static Location<'static>,
-    stage: AtomicU8,
+    /// Untouched, nothing is in `about`; an actor that ends so has ended with [`Reason::Normal`].
+    stage: EndWord,
     /// What the actor has to look at beside its messages: `PUT_OFF` and so on.
     marks: AtomicU8,
     /// A server whose supervisor may be there when its runtime has ended: see `left.rs`.
     is_outlived: AtomicBool,
+    /// How far the task of an actor has come that is a future: a note of that task to itself.
+    pub(crate) course: AtomicU8,
     /// Who has spawned it.
     parents: Option<Arc<Lineage>>,
-    about: Mutex<About>,
+    /// (Dropped by `drop`, which looks first whether anything is there.)
+    about: ManuallyDrop<Mutex<About>>,
 }
 
 /// The actor's frame has something that a panic has put off. (Set by the actor's own task alone.)
@@ -89,6 +86,8 @@ pub(crate) struct Extra {
     /// What the actors have that it has spawned.
     pub(crate) lineage: Option<Arc<Lineage>>,
     pub(crate) control: Option<Box<Control>>,
+    /// Of an actor that traps exits: see [`Cell::trap`](crate::cell::Cell::trap).
+    pub(crate) trap: Option<AnyTrap>,
     /// The panic of an actor that was told to end before: its reason is another one.
     pub(crate) panic: Option<Reason>,
 }
@@ -124,13 +123,36 @@ pub(crate) fn number() -> u64 {
     .unwrap_or_else(|_| one())
 }
 
+impl About {
+    /// The extra part, of an actor that is alive (or, if `ending` may do, of one that has told
+    /// nobody yet).
+    fn of_living(&mut self, stage: Stage, ending: bool) -> Option<&mut Extra> {
+        let alive = match stage {
+            Stage::Alive => true,
+            Stage::Ending => ending,
+            Stage::Dead => false,
+        };
+        alive.then(|| &mut **self.extra.get_or_insert_default())
+    }
+}
+
+impl Drop for Life {
+    #[inline]
+    fn drop(&mut self) {
+        if self.stage.is_touched() {
+            // SAFETY: dropped here, once. (Untouched, it is as it was made, without memory.)
+            unsafe { ManuallyDrop::drop(&mut self.about) };
+        }
+    }
+}
+
 impl Life {
     #[inline(always)]
     pub(crate) fn new(spawned_at: &'static Location<'static>) -> Life {
-        let about = Mutex::new(About::default());
-        let (stage, marks) = (AtomicU8::new(Stage::Alive as u8), AtomicU8::new(0));
-        let is_outlived = AtomicBool::new(false);
-        Life { id: number(), spawned_at, stage, marks, is_outlived, parents: Lineage::here(), about }
+        let about = ManuallyDrop::new(Mutex::new(About::default()));
+        let (stage, marks) = (EndWord::new(), AtomicU8::new(0));
+        let (is_outlived, course) = (AtomicBool::new(false), AtomicU8::new(0));
+        Life { id: number(), spawned_at, stage, marks, is_outlived, course, parents: Lineage::here(), about }
     }
 
     pub(crate) fn parents(&self) -> Option<&Lineage> {
@@ -146,12 +168,7 @@ impl Life {
     }
 
     pub(crate) fn stage(&self) -> Stage {
-        // Acquire: pairs with the Release of `set_stage`: what the actor has done before.
-        match self.stage.load(Acquire) {
-            0 => Stage::Alive,
-            1 => Stage::Ending,
-            _ => Stage::Dead,
-        }
+        self.stage.stage()
     }
 
     /// Has the actor anything to look at beside its messages?
@@ -187,11 +204,16 @@ impl Life {
         self.is_outlived.store(true, Relaxed);
     }
 
-    fn set_stage(&self, stage: Stage) {
-        self.stage.store(stage as u8, Release);
+    /// The lock, for who changes something there, and how far the actor has come.
+    fn touch(&self) -> (Stage, MutexGuard<'_, About>) {
+        let about = self.about.lock();
+        (self.stage.touch(), about)
     }
 
     pub(crate) fn reason(&self) -> Option<Reason> {
+        if self.stage.is_alone() {
+            return Some(Reason::Normal);
+        }
         let about = self.about.lock();
         if self.stage() == Stage::Alive { None } else { about.reason.clone() }
     }
@@ -203,17 +225,8 @@ impl Life {
     /// The extra part, under the lock, of an actor that is alive (or, if `ending` may do, of one
     /// that has told nobody yet).
     pub(crate) fn extra<R>(&self, ending: bool, f: impl FnOnce(&mut Extra) -> R) -> Option<R> {
-        let mut about = self.about.lock();
-        self.of_living(&mut about, ending).map(f)
-    }
-
-    fn of_living<'a>(&self, about: &'a mut About, ending: bool) -> Option<&'a mut Extra> {
-        let alive = match self.stage() {
-            Stage::Alive => true,
-            Stage::Ending => ending,
-            Stage::Dead => false,
-        };
-        alive.then(|| &mut **about.extra.get_or_insert_default())
+        let (stage, mut about) = self.touch();
+        about.of_living(stage, ending).map(f)
     }
 
     /// The extra part if there is one, under the lock.
@@ -224,23 +237,18 @@ impl Life {
     /// Both extra parts, under both locks, of two that are alive.
     pub(crate) fn both<R>(a: &Life, b: &Life, f: impl FnOnce(&mut Extra, &mut Extra) -> R) -> Option<R> {
         debug_assert_ne!(a.id, b.id);
-        let (mut of_a, mut of_b): (MutexGuard<'_, About>, MutexGuard<'_, About>);
-        if a.id < b.id {
-            of_a = a.about.lock();
-            of_b = b.about.lock();
-        } else {
-            of_b = b.about.lock();
-            of_a = a.about.lock();
-        }
-        Some(f(a.of_living(&mut of_a, false)?, b.of_living(&mut of_b, false)?))
+        let (first, second) = if a.id < b.id { (a, b) } else { (b, a) };
+        let (mut of_first, mut of_second) = (first.touch(), second.touch());
+        let (of_a, of_b) = if a.id < b.id { (&mut of_first, &mut of_second) } else { (&mut of_second, &mut of_first) };
+        Some(f(of_a.1.of_living(of_a.0, false)?, of_b.1.of_living(of_b.0, false)?))
     }
 
     /// Tells the actor to end, for this reason; of several the first counts, but for
     /// [`Reason::Killed`], which always does. `is_own`: it tells itself.
     pub(crate) fn ask(pid: &Pid, reason: Reason, is_own: bool) {
         let life = pid.life();
-        let mut about = life.about.lock();
-        if life.stage() != Stage::Alive || (about.reason.is_some() && reason != Reason::Killed) {
+        let (stage, mut about) = life.touch();
+        if stage != Stage::Alive || (about.reason.is_some() && reason != Reason::Killed) {
             return;
         }
         life.set_mark(OWN, is_own);
@@ -251,9 +259,18 @@ impl Life {
     }
 
     /// Step 1 of the exit protocol. What the actor was told to end with goes before `why`.
+    #[inline]
     pub(crate) fn settle(&self, why: Reason) -> Reason {
-        let mut about = self.about.lock();
-        if self.stage() == Stage::Alive {
+        if why == Reason::Normal && self.stage.begin_alone() { Reason::Normal } else { self.settle_touched(why) }
+    }
+
+    #[inline(never)]
+    fn settle_touched(&self, why: Reason) -> Reason {
+        if self.stage.is_alone() {
+            return Reason::Normal; // It was settled before.
+        }
+        let (stage, mut about) = self.touch();
+        if stage == Stage::Alive {
             match (&about.reason, &why) {
                 (None, _) => self.set_mark(OWN, true),
                 (Some(_), Reason::Panic(_)) => {
@@ -264,28 +281,39 @@ impl Life {
             }
         }
         let reason = about.reason.get_or_insert(why).clone();
-        self.set_stage(Stage::Ending);
+        self.stage.set(Stage::Ending);
         reason
     }
 
     /// Under the lock.
     pub(crate) fn about<R>(&self, f: impl FnOnce(Stage, &mut About) -> R) -> R {
-        let mut about = self.about.lock();
-        f(self.stage(), &mut about)
+        let (stage, mut about) = self.touch();
+        f(stage, &mut about)
     }
 
     /// Steps 4 and 5 of the exit protocol; in a
     /// [call of user code](myriad_core::engine::user_code::call).
-    pub(crate) fn tell(pid: &Pid, reason: &Reason, mut crash: Option<Box<Crash>>) {
-        let life = pid.life();
-        let at_end = life.with_extra(|extra| std::mem::take(&mut extra.at_end)).unwrap_or_default();
-        for at_end in at_end {
-            run_nested("what an actor does at its end", || (at_end.leave)(pid));
+    #[inline]
+    pub(crate) fn tell(process: &(dyn Process + 'static), reason: &Reason, crash: Option<Box<Crash>>) {
+        if !process.life().stage.end_alone() {
+            Life::tell_all(&this(process), reason, crash);
         }
-        let (extra, task) = {
-            let mut about = life.about.lock();
-            life.set_stage(Stage::Dead);
-            (about.extra.take(), about.task.take())
+    }
+
+    #[inline(never)]
+    fn tell_all(pid: &Pid, reason: &Reason, mut crash: Option<Box<Crash>>) {
+        let life = pid.life();
+        let (extra, task) = loop {
+            let (_, mut about) = life.touch();
+            let at_end = about.extra.as_mut().map_or_else(Vec::new, |extra| std::mem::take(&mut extra.at_end));
+            if at_end.is_empty() {
+                life.stage.set(Stage::Dead);
+                break (about.extra.take(), about.task.take());
+            }
+            drop(about);
+            for at_end in at_end {
+                run_nested("what an actor does at its end", || (at_end.leave)(pid));
+            }
         };
         drop(task);
         if let Some(crash) = &mut crash {

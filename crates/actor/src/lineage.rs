@@ -14,10 +14,11 @@
 
 use crate::frame::{self, current, is_free_of_actors};
 use crate::pid::{Pid, Process};
+use crate::shared::WeakShared;
 use myriad_base::sys::mutex::Mutex;
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// So many ancestors are known.
 const MOST: usize = 8;
@@ -33,7 +34,7 @@ struct Record {
 }
 
 enum Known {
-    Alive(Weak<dyn Process>),
+    Alive(WeakShared<dyn Process>),
     /// The name that it had then.
     Ended(Option<Arc<str>>),
 }
@@ -65,7 +66,7 @@ impl Lineage {
     #[cold]
     fn of(pid: &Pid) -> Lineage {
         let life = pid.life();
-        let me = Known::Alive(Arc::downgrade(&pid.0));
+        let me = Known::Alive(pid.0.downgrade());
         let me = Arc::new(Record { id: life.id(), spawned_at: life.spawned_at(), about: Mutex::new(me) });
         let above = life.parents().map_or(&[][..], |parents| &parents.0);
         Lineage(std::iter::once(me).chain(above.iter().take(MOST - 1).cloned()).collect())

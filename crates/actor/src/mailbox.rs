@@ -1,17 +1,16 @@
 //! An actor's own end: where its function receives.
 
 use crate::address::Address;
-use crate::cell::{Cell, pid_of};
+use crate::cell::{Cell, pid_of, target};
 use crate::frame::goes_on;
 use crate::monitor::{MonitorRef, monitor_by};
 use crate::pid::{AsPid, Down, Exit, Pid};
 use crate::saved::{Mark, Saved};
+use crate::shared::Shared;
 use myriad_core::time::{self, Instant};
 use myriad_sync::inbox::{Inbox, ReceiveFuture};
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -43,20 +42,20 @@ use std::time::Duration;
 /// assert!(end.wait().reason.is_normal());
 /// ```
 pub struct Mailbox<M: Send + 'static> {
-    cell: Arc<Cell<M>>,
+    cell: Shared<Cell<M>>,
     saved: Option<Box<Saved<M>>>,
 }
 
 const ENDED: &str = "the actor of this mailbox has ended";
 
 impl<M: Send + 'static> Mailbox<M> {
-    pub(crate) fn new(cell: Arc<Cell<M>>) -> Mailbox<M> {
+    pub(crate) fn new(cell: Shared<Cell<M>>) -> Mailbox<M> {
         Mailbox { cell, saved: None }
     }
 
     /// The actor's address, for others to send to.
     pub fn address(&self) -> Address<M> {
-        Address(self.cell.clone())
+        Address(target(self.cell.clone()))
     }
 
     /// Takes the oldest message; waits until there is one.
@@ -104,7 +103,10 @@ impl<M: Send + 'static> Mailbox<M> {
     /// As [`receive`](Self::receive), as a future.
     #[inline]
     pub fn receive_async(&mut self) -> impl Future<Output = M> + Send + '_ {
-        Receive { cell: &self.cell, saved: &mut self.saved, wait: ManuallyDrop::new(None) }
+        let inbox: *const Inbox<M> = &raw const self.cell.inbox;
+        // SAFETY: the cell stands as long as the mailbox, which is borrowed as long as this.
+        let wait = unsafe { &*inbox }.receive_async();
+        Receive { mailbox: self, wait }
     }
 
     /// As [`receive_timeout`](Self::receive_timeout), as a future.
@@ -268,22 +270,11 @@ impl<M: Send + 'static> Mailbox<M> {
 }
 
 /// See [`Mailbox::receive_async`]. (By hand, so that a message is copied twice on its way to its
-/// receiver, and not five times.)
+/// receiver, and not five times; and it is most of an actor that waits.)
 struct Receive<'a, M: Send + 'static> {
-    cell: &'a Cell<M>,
-    saved: &'a mut Option<Box<Saved<M>>>,
-    /// Once there was no message. (Dropped by `drop`, which most often has nothing to do, and is
-    /// part of its caller then.)
-    wait: ManuallyDrop<Option<ReceiveFuture<'a, M>>>,
-}
-
-impl<M: Send + 'static> Drop for Receive<'_, M> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.wait.is_some() {
-            self.end_wait();
-        }
-    }
+    mailbox: &'a mut Mailbox<M>,
+    /// It has begun once there was no message.
+    wait: ReceiveFuture<'a, M>,
 }
 
 impl<M: Send + 'static> Future for Receive<'_, M> {
@@ -293,13 +284,15 @@ impl<M: Send + 'static> Future for Receive<'_, M> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M> {
         // SAFETY: `wait` is not moved.
         let this = unsafe { self.get_unchecked_mut() };
-        if this.wait.is_none()
-            && this.saved.is_none()
-            && !this.cell.life.is_marked()
-            && this.cell.gate.is_none()
-            && let Some(message) = this.cell.inbox.poll_receive()
-        {
-            return Poll::Ready(message);
+        if this.wait.is_idle() {
+            let Mailbox { cell, saved } = &*this.mailbox;
+            if saved.is_none()
+                && !cell.life.is_marked()
+                && cell.gate.is_none()
+                && let Some(message) = cell.inbox.poll_receive()
+            {
+                return Poll::Ready(message);
+            }
         }
         this.poll_wait(cx)
     }
@@ -307,22 +300,16 @@ impl<M: Send + 'static> Future for Receive<'_, M> {
 
 impl<M: Send + 'static> Receive<'_, M> {
     #[inline(never)]
-    fn end_wait(&mut self) {
-        *self.wait = None;
-    }
-
-    #[inline(never)]
     fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<M> {
-        if self.wait.is_none()
-            && let Some(message) = saved_first(self.cell, self.saved)
+        let Mailbox { cell, saved } = &mut *self.mailbox;
+        if self.wait.is_idle()
+            && let Some(message) = saved_first(cell, saved)
         {
             return Poll::Ready(message);
         }
-        let wait = self.wait.get_or_insert_with(|| self.cell.inbox.receive_async());
         // SAFETY: this is pinned, as `poll` found it, and so is its field.
-        let message = ready!(unsafe { Pin::new_unchecked(wait) }.poll(cx)).expect(ENDED);
-        *self.wait = None;
-        self.cell.took();
+        let message = ready!(unsafe { Pin::new_unchecked(&mut self.wait) }.poll(cx)).expect(ENDED);
+        cell.took();
         Poll::Ready(message)
     }
 }
@@ -367,8 +354,11 @@ fn put_back_all<M: Send + 'static>(cell: &Cell<M>, saved: &mut Option<Box<Saved<
 /// What was put off goes back: it is dropped with the rest of the mailbox, when it is known why the
 /// actor ends.
 impl<M: Send + 'static> Drop for Mailbox<M> {
+    #[inline]
     fn drop(&mut self) {
-        put_back_all(&self.cell, &mut self.saved);
+        if self.saved.is_some() {
+            put_back_all(&self.cell, &mut self.saved);
+        }
     }
 }
 

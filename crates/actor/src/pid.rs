@@ -2,6 +2,7 @@
 
 use crate::life::{Life, Stage};
 use crate::reason::Reason;
+use crate::shared::Shared;
 use myriad_core::Handle;
 use std::any::TypeId;
 use std::fmt;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 /// What the runtime of actors asks of an actor, whatever its messages.
 ///
 /// # Safety
-/// A value of such a type is made in an `Arc`, and never taken out of that.
+/// A value of such a type is made in a `Shared`, and never taken out of that.
 pub(crate) unsafe trait Process: Send + Sync {
     fn life(&self) -> &Life;
     /// If the actor traps exits, `exit` becomes a message. Else it comes back.
@@ -50,15 +51,10 @@ pub(crate) struct Served {
     pub(crate) position: usize,
 }
 
-/// The `Arc` that a process lies in.
+/// The actor that a process is.
 pub(crate) fn this(process: &(dyn Process + 'static)) -> Pid {
-    let process: *const dyn Process = process;
-    // SAFETY: it lies in an `Arc` (the trait's contract), whose address this is, and which is kept
-    // by whoever lends `process`.
-    unsafe {
-        Arc::increment_strong_count(process);
-        Pid(Arc::from_raw(process))
-    }
+    // SAFETY: it lies in a `Shared` (the trait's contract), which is kept by whoever lends it.
+    Pid(unsafe { Shared::of(process) })
 }
 
 /// An actor, whatever its messages: what is linked, monitored, named, told to end.
@@ -79,7 +75,7 @@ pub(crate) fn this(process: &(dyn Process + 'static)) -> Pid {
 /// }
 /// ```
 #[derive(Clone)]
-pub struct Pid(pub(crate) Arc<dyn Process>);
+pub struct Pid(pub(crate) Shared<dyn Process>);
 
 impl Pid {
     /// Has the actor not ended, and not begun to end?

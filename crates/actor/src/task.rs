@@ -1,7 +1,7 @@
 //! Actors that are functions: a closure or a future, with a mailbox.
 
 use crate::address::Address;
-use crate::cell::{Cell, Gate, OnFull, call_nested, pid_of};
+use crate::cell::{Cell, Gate, OnFull, call_nested, pid_of, target};
 use crate::frame;
 use crate::life::Life;
 use crate::link::{NoProcess, link};
@@ -9,6 +9,7 @@ use crate::mailbox::Mailbox;
 use crate::monitor::{Monitor, monitor};
 use crate::pid::{AsPid, Pid};
 use crate::reason::{Ending, Reason};
+use crate::shared::Shared;
 use myriad_core::engine::running::UnderWay;
 use myriad_core::engine::unwind::{Payload, discard, drop_quietly, end_cancellation, is_cancellation, resume};
 use myriad_core::engine::user_code;
@@ -16,7 +17,7 @@ use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 /// Starts an actor that is a closure, and returns its address.
@@ -154,8 +155,10 @@ impl Builder {
         }
     }
 
-    fn cell<M: Send + 'static>(&self, spawned_at: &'static Location<'static>) -> Arc<Cell<M>> {
-        Arc::new(Cell::new(Life::new(spawned_at), false, self.gate()))
+    /// A cell, with so many references.
+    #[inline(always)]
+    fn cell<M: Send + 'static, const N: usize>(&self, spawned_at: &'static Location<'static>) -> [Shared<Cell<M>>; N] {
+        Shared::several(Cell::new(Life::new(spawned_at), false, self.gate()))
     }
 
     /// Starts an actor that is a closure: see [`spawn`].
@@ -183,18 +186,18 @@ impl Builder {
 
     /// Starts an actor that is a closure, with what `before` makes before its first turn.
     #[track_caller]
-    fn spawn_and<M, F, E, T>(self, body: F, before: impl FnOnce(&Arc<Cell<M>>) -> T) -> (Address<M>, T)
+    fn spawn_and<M, F, E, T>(self, body: F, before: impl FnOnce(&Shared<Cell<M>>) -> T) -> (Address<M>, T)
     where
         M: Send + 'static,
         F: FnOnce(Mailbox<M>) -> E + Send + 'static,
         E: Ending,
     {
-        let cell = self.cell(Location::caller());
-        let actor = Actor { body: ManuallyDrop::new(body), cell: cell.clone() };
+        let [cell, own] = self.cell(Location::caller());
+        let actor = Actor { body: ManuallyDrop::new(body), cell: own };
         self.prepare(|| pid_of(&cell));
         let made = before(&cell);
         cell.life.keep_task(myriad_core::spawn(move || actor.run()));
-        (Address(cell), made)
+        (Address(target(cell)), made)
     }
 
     /// Starts an actor that is a future: see [`spawn_async`].
@@ -205,19 +208,19 @@ impl Builder {
         F: FnOnce(Mailbox<M>) -> Fut + Send + 'static,
         Fut: Future<Output: Ending> + Send + 'static,
     {
-        let cell = self.cell(Location::caller());
-        let future = match user_code::body(|| body(Mailbox::new(cell.clone()))) {
+        let [cell, own, of_mailbox] = self.cell(Location::caller());
+        let future = match user_code::body(|| body(Mailbox::new(of_mailbox))) {
             Ok(future) => ManuallyDrop::new(future),
             Err(payload) => {
                 // No task is there that would end it; who has its address waits for that.
-                end(&cell, said_by(&payload), Vec::new(), || ());
+                end(&cell, said_by(&payload), None, || ());
                 resume(payload)
             }
         };
-        let actor = ActorFuture { future, cell: cell.clone(), begun: false };
+        let actor = ActorFuture { future, cell: own };
         self.prepare(|| pid_of(&cell));
         drop(myriad_core::spawn_async(actor));
-        Address(cell)
+        Address(target(cell))
     }
 }
 
@@ -235,15 +238,15 @@ fn said_by(payload: &Payload) -> Reason {
 
 /// The whole exit protocol; `state` drops what the actor has. Cancellations are kept off: the task
 /// is cancelled for good, if it was, and this is no part of what was to end.
-fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutOff, state: impl FnOnce()) {
+fn end<M: Send + 'static>(cell: &Shared<Cell<M>>, why: Reason, put_off: frame::PutOff, state: impl FnOnce()) {
     let all = || {
         let reason = cell.life.settle(why);
         // (A panic of a destructor changes the reason no more.)
         call_nested(state);
-        if !put_off.is_empty() {
+        if let Some(put_off) = put_off {
             drop_quietly(put_off);
         }
-        cell.end(&pid_of(cell), &reason);
+        cell.end(&**cell, &reason);
     };
     if let Err(payload) = user_code::call(all) {
         discard(payload);
@@ -253,7 +256,7 @@ fn end<M: Send + 'static>(cell: &Arc<Cell<M>>, why: Reason, put_off: frame::PutO
 /// A closure, from its spawn to its end: whoever drops it without a turn ends the actor.
 struct Actor<M: Send + 'static, F> {
     body: ManuallyDrop<F>,
-    cell: Arc<Cell<M>>,
+    cell: Shared<Cell<M>>,
 }
 
 impl<M: Send + 'static, F> Actor<M, F> {
@@ -281,22 +284,27 @@ impl<M: Send + 'static, F> Drop for Actor<M, F> {
     fn drop(&mut self) {
         let body = &mut self.body;
         // SAFETY: dropped once, here; `run` forgets the whole.
-        end(&self.cell, Reason::Cancelled, Vec::new(), || unsafe { ManuallyDrop::drop(body) });
+        end(&self.cell, Reason::Cancelled, None, || unsafe { ManuallyDrop::drop(body) });
     }
 }
 
 /// A future, from its spawn to its end: whoever drops it before that ends the actor.
 struct ActorFuture<M: Send + 'static, Fut> {
     future: ManuallyDrop<Fut>,
-    cell: Arc<Cell<M>>,
-    begun: bool,
+    /// How far it has come stands there: `NEW` and so on. (Here it would take a word.)
+    cell: Shared<Cell<M>>,
 }
+
+const NEW: u8 = 0;
+const BEGUN: u8 = 1;
+/// The future was dropped.
+const OVER: u8 = 2;
 
 impl<M: Send + 'static, Fut: Future<Output: Ending>> ActorFuture<M, Fut> {
     #[cold]
     #[inline(never)]
     fn begin(&mut self) -> bool {
-        self.begun = true;
+        self.set_course(BEGUN);
         // SAFETY: this task was spawned for it, and closes the inbox before it ends.
         unsafe { self.cell.inbox.consume(Some(UnderWay::here())) }
     }
@@ -306,10 +314,9 @@ impl<M: Send + 'static, Fut: Future<Output: Ending>> Future for ActorFuture<M, F
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: the future is not moved; it is dropped where it is, once: `cell` of a life that
-        // is over is `Dead`, and `drop` looks.
+        // SAFETY: the future is not moved; it is dropped where it is, once: its course says so.
         let this = unsafe { self.get_unchecked_mut() };
-        if !this.begun && !this.begin() {
+        if this.course() == NEW && !this.begin() {
             return Poll::Ready(()); // `drop`
         }
         // SAFETY: pinned as the whole is.
@@ -331,18 +338,30 @@ impl<M: Send + 'static, Fut: Future<Output: Ending>> Future for ActorFuture<M, F
 }
 
 impl<M: Send + 'static, Fut> ActorFuture<M, Fut> {
+    #[inline(always)]
+    fn course(&self) -> u8 {
+        // Relaxed: this task's alone.
+        self.cell.life.course.load(Relaxed)
+    }
+
+    #[inline(always)]
+    fn set_course(&self, course: u8) {
+        self.cell.life.course.store(course, Relaxed);
+    }
+
     fn finish(&mut self, why: Reason, put_off: frame::PutOff) {
-        if self.cell.inbox.is_closed() {
+        if self.course() == OVER {
             return;
         }
+        self.set_course(OVER);
         let future = &mut self.future;
-        // SAFETY: dropped here, once: a second time the inbox is closed. It is not moved.
+        // SAFETY: dropped here, once: its course says so. It is not moved.
         end(&self.cell, why, put_off, || unsafe { ManuallyDrop::drop(future) });
     }
 }
 
 impl<M: Send + 'static, Fut> Drop for ActorFuture<M, Fut> {
     fn drop(&mut self) {
-        self.finish(Reason::Cancelled, Vec::new());
+        self.finish(Reason::Cancelled, None);
     }
 }

@@ -178,9 +178,9 @@ mod test {
     use crate::frame::{current, enter};
     use crate::life::Life;
     use crate::pid::Process;
+    use crate::shared::Shared;
     use myriad_core::engine::running::UnderWay;
     use std::panic::Location;
-    use std::sync::Arc;
 
     /// So many tasks of one worker are set aside in frames of two actors each, and find the newer
     /// one; then the older one is back.
@@ -195,10 +195,10 @@ mod test {
                     let all: Vec<_> = (0..tasks)
                         .map(|_| {
                             s.spawn(|| {
-                                let actor = || Arc::new(Cell::<()>::new(Life::new(Location::caller()), false, None));
-                                let (outer, inner) = (actor(), actor());
+                                let cell = || Cell::<()>::new(Life::new(Location::caller()), false, None);
+                                let ([outer], [inner]) = (Shared::several(cell()), Shared::several(cell()));
                                 let here = UnderWay::here();
-                                let is = |of: &Arc<Cell<()>>| current().unwrap().id() == of.life().id();
+                                let is = |of: &Shared<Cell<()>>| current().unwrap().id() == of.life().id();
                                 enter(&*outer, here, || {
                                     enter(&*inner, here, || {
                                         go.wait();

@@ -10,20 +10,17 @@
 
 use super::turn::{First, Turn};
 use super::{Context, Next, Server};
-use crate::cell::{Cell, Gate, Target, call_nested, exit_message};
+use crate::cell::{Cell, Gate, Target, call_nested, exit_message, run_nested};
 use crate::frame;
 use crate::left::end_left;
 use crate::life::Life;
-use crate::pid::{Exit, Process, Served, this};
+use crate::pid::{Exit, Process, Served};
 use crate::reason::Reason;
-use crate::task::reason_of;
-use myriad_core::engine::running::{UnderWay, has_room};
+use crate::shared::Shared;
 use myriad_core::engine::{home, unwind, user_code};
 use myriad_core::{Handle, JoinHandle};
-use myriad_sync::inbox::Popped;
 use std::any::{TypeId, type_name};
 use std::cell::UnsafeCell;
-use std::sync::Arc;
 
 /// See the module's header.
 pub(crate) struct ServerCell<S: Server> {
@@ -72,12 +69,12 @@ unsafe impl<S: Server> Sync for ServerCell<S> {}
 unsafe impl<S: Server> Send for ServerCell<S> {}
 
 impl<S: Server> ServerCell<S> {
-    pub(super) fn start(server: S, life: Life, gate: Option<Gate>) -> Arc<Self> {
+    pub(super) fn start(server: S, life: Life, gate: Option<Gate>) -> Shared<Self> {
         let state = State { server: Some(server), timer: None, timers: 0 };
         let cell = Cell::new(life, true, gate);
-        let this = Arc::new(ServerCell { cell, home: home(), state: UnsafeCell::new(state) });
+        let [this, own] = Shared::several(ServerCell { cell, home: home(), state: UnsafeCell::new(state) });
         // The record's reference to itself: given up in `end`.
-        _ = Arc::into_raw(this.clone());
+        own.keep();
         this
     }
 
@@ -89,15 +86,11 @@ impl<S: Server> ServerCell<S> {
         self.home
     }
 
-    /// The `Arc` that the record lies in.
-    pub(super) fn arc(&self) -> Arc<Self> {
-        let this: *const Self = self;
-        // SAFETY: `start` alone makes records, in an `Arc`, whose address this is, and which is
-        // kept by whoever lends `self`.
-        unsafe {
-            Arc::increment_strong_count(this);
-            Arc::from_raw(this)
-        }
+    /// A reference to it.
+    pub(super) fn shared(&self) -> Shared<Self> {
+        // SAFETY: `start` alone makes records, in a `Shared`, which is kept by whoever lends
+        // `self`.
+        unsafe { Shared::of(self) }
     }
 
     /// # Safety
@@ -192,53 +185,35 @@ impl<S: Server> ServerCell<S> {
     ///
     /// # Safety
     /// The caller consumes; this is called once.
-    pub(super) unsafe fn end(self: Arc<Self>, why: Reason, put_off: frame::PutOff) {
-        let pid = this(&*self);
+    pub(super) unsafe fn end(server: &Shared<Self>, why: Reason, put_off: frame::PutOff) {
         let all = || {
-            let reason = self.cell.life.settle(why);
+            let reason = server.cell.life.settle(why);
             // SAFETY: the caller consumes (this function's contract).
-            let state = unsafe { self.state() };
+            let state = unsafe { server.state() };
             if let Some(server) = &mut state.server
                 && reason != Reason::Killed
             {
-                user_code::run("the terminate of a server", || server.terminate(&reason));
+                // (A shield is there already: a second one costs 250 instructions.)
+                run_nested("the terminate of a server", || server.terminate(&reason));
             }
             // (The record keeps nothing: those who have addresses keep its memory.)
-            let server = state.server.take();
-            call_nested(|| drop(server));
+            let state_of_user = state.server.take();
+            call_nested(|| drop(state_of_user));
             state.timer.take().inspect(JoinHandle::cancel);
-            if !put_off.is_empty() {
+            if let Some(put_off) = put_off {
                 unwind::drop_quietly(put_off);
             }
-            self.cell.end(&pid, &reason);
+            server.cell.end(&**server, &reason);
         };
         if let Err(payload) = user_code::call(all) {
             unwind::discard(payload);
         }
-        // SAFETY: the reference that `start` has made, given up once; `self` is another one.
-        unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self)) };
-    }
-
-    /// Has a consumer in place: handles the message, and hands the rest to a turn.
-    fn in_place(&self, message: S::Message) {
-        // SAFETY: the inbox was idle, and the caller has taken it; an idle server has not ended.
-        // Cancellations of the caller are kept off by `call`.
-        let step = || user_code::call(|| unsafe { self.step(First::Message(message)) });
-        let (result, put_off) = frame::enter(self, UnderWay::here(), step);
-        match result {
-            Ok(Next::Stop(why)) => Turn::begin_end(self.arc(), why, put_off),
-            Ok(_) => match self.cell.inbox.pop_or_idle() {
-                Popped::Idle if self.has_order() => Turn::begin(self.arc(), First::Look),
-                Popped::Idle => {}
-                Popped::Message(message) => Turn::begin(self.arc(), First::Message(message)),
-                Popped::Interrupted => Turn::begin(self.arc(), First::End),
-            },
-            Err(payload) => Turn::begin_end(self.arc(), reason_of(payload), put_off),
-        }
+        // SAFETY: the reference that `start` has made, given up once; the caller has another one.
+        unsafe { server.let_go() };
     }
 }
 
-// SAFETY: made by `start`, in an `Arc`.
+// SAFETY: made by `start`, in a `Shared`.
 unsafe impl<S: Server> Process for ServerCell<S> {
     fn life(&self) -> &Life {
         &self.cell.life
@@ -250,7 +225,7 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn was_left(&self) {
         // (Not `end`: the state is lent to the handler, for ever.)
-        end_left(&this(self), &self.cell);
+        end_left(self, &self.cell);
     }
 
     fn home(&self) -> Option<Handle> {
@@ -259,7 +234,7 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn interrupt(&self) {
         if self.cell.inbox.interrupt() {
-            Turn::begin(self.arc(), First::End);
+            Turn::begin(self.shared(), First::End);
         }
     }
 
@@ -286,13 +261,13 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn resume(&self) {
         if self.cell.inbox.resume() {
-            Turn::begin(self.arc(), First::Look);
+            Turn::begin(self.shared(), First::Look);
         }
         // (Where a message has come, this fails, and the timer is none any more.)
         if let Some(number) = self.cell.life.take_late()
             && self.cell.inbox.begin()
         {
-            Turn::begin(self.arc(), First::Idle(number));
+            Turn::begin(self.shared(), First::Idle(number));
         }
     }
 
@@ -302,7 +277,7 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn obey(&self) {
         if self.cell.inbox.begin_paused() {
-            Turn::begin(self.arc(), First::Look);
+            Turn::begin(self.shared(), First::Look);
         }
     }
 }
@@ -314,14 +289,12 @@ impl<S: Server> Target<S::Message> for ServerCell<S> {
     }
 
     fn start(&self, first: S::Message) {
-        Turn::begin(self.arc(), First::Message(first));
+        Turn::begin(self.shared(), First::Message(first));
     }
 
-    fn run_here(&self, message: S::Message) -> Result<(), S::Message> {
-        if !S::CALL_IN_PLACE || self.cell.gate.is_some() || !has_room(self.home) || !self.cell.inbox.begin() {
-            return Err(message);
-        }
-        self.in_place(message);
-        Ok(())
+    #[inline]
+    unsafe fn run_here(&self, message: *const S::Message) -> bool {
+        // SAFETY: this function's contract.
+        S::CALL_IN_PLACE && unsafe { self.call_in_place(message) }
     }
 }

@@ -3,6 +3,7 @@
 use super::Server;
 use super::cell::ServerCell;
 use crate::address::Address;
+use crate::cell::target;
 use crate::monitor::{MonitorRef, monitor_by};
 use crate::pid::{AsPid, Down, Exit, Pid, this};
 use std::fmt;
@@ -51,7 +52,7 @@ impl<'a, S: Server> Context<'a, S> {
 
     /// The server's address.
     pub fn address(&self) -> Address<S::Message> {
-        Address(self.0.arc())
+        Address(target(self.0.shared()))
     }
 
     /// From now on exits are messages: see [`Mailbox::trap_exits`](crate::Mailbox::trap_exits).

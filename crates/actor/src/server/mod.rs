@@ -2,12 +2,14 @@
 
 mod cell;
 mod context;
+mod in_place;
 mod look;
 mod turn;
 
 pub use context::Context;
 
 use crate::address::Address;
+use crate::cell::target;
 use crate::life::Life;
 use crate::reason::Reason;
 use crate::task::Builder;
@@ -203,7 +205,7 @@ impl Builder {
     pub fn serve<S: Server>(self, server: S) -> Address<S::Message> {
         let cell = ServerCell::start(server, Life::new(Location::caller()), self.gate());
         self.prepare(|| crate::pid::this(&*cell));
-        Address(cell)
+        Address(target(cell))
     }
 
     /// Starts a server that handles this message before all others.

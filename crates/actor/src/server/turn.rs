@@ -6,6 +6,7 @@ use crate::frame;
 use crate::left::WatchedTurn;
 use crate::pid::this;
 use crate::reason::Reason;
+use crate::shared::Shared;
 use crate::task::reason_of;
 use myriad_core::engine::guest::spawn_behind;
 use myriad_core::engine::running::{UnderWay, call_nested};
@@ -13,7 +14,6 @@ use myriad_core::engine::{unwind, user_code};
 use myriad_core::time::sleep_async;
 use myriad_core::{Handle, JoinHandle};
 use myriad_sync::inbox::Popped;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// So many messages a turn handles before it goes behind the tasks that wait.
@@ -34,25 +34,25 @@ pub(super) enum First<M> {
 /// has ended), it ends the server.
 pub(super) struct Turn<S: Server> {
     /// `None` once the turn has begun.
-    server: Option<Arc<ServerCell<S>>>,
+    server: Option<Shared<ServerCell<S>>>,
     first: Option<First<S::Message>>,
 }
 
 impl<S: Server> Turn<S> {
     /// Starts a turn. The caller has the inbox, and gives it up.
     #[inline]
-    pub(super) fn begin(server: Arc<ServerCell<S>>, first: First<S::Message>) {
+    pub(super) fn begin(server: Shared<ServerCell<S>>, first: First<S::Message>) {
         Turn::begin_by(server, first, |home, turn| drop(home.spawn(move || turn.run())));
     }
 
     /// The same, behind the tasks that the calling worker has.
-    fn begin_behind(server: Arc<ServerCell<S>>, first: First<S::Message>) {
+    fn begin_behind(server: Shared<ServerCell<S>>, first: First<S::Message>) {
         Turn::begin_by(server, first, |home, turn| spawn_behind(home, move || turn.run()));
     }
 
     /// The same by this function; or so that a supervisor hears if the runtime leaves the turn.
     #[inline]
-    fn begin_by(server: Arc<ServerCell<S>>, first: First<S::Message>, spawn: impl FnOnce(Handle, Turn<S>)) {
+    fn begin_by(server: Shared<ServerCell<S>>, first: First<S::Message>, spawn: impl FnOnce(Handle, Turn<S>)) {
         let home = server.home();
         let watched = server.cell().life.is_outlived().then(|| this(&*server));
         let turn = Turn { server: Some(server), first: Some(first) };
@@ -69,7 +69,7 @@ impl<S: Server> Turn<S> {
 
     /// Starts a turn that ends the server.
     #[cold]
-    pub(super) fn begin_end(server: Arc<ServerCell<S>>, why: Reason, put_off: frame::PutOff) {
+    pub(super) fn begin_end(server: Shared<ServerCell<S>>, why: Reason, put_off: frame::PutOff) {
         _ = server.cell().life.settle(why);
         drop(put_off); // (Here: it is of the caller's thread.)
         Turn::begin(server, First::End);
@@ -85,14 +85,14 @@ impl<S: Server> Turn<S> {
             return self.end(Reason::Normal);
         }
         let (Some(server), Some(first)) = (self.server.take(), self.first.take()) else { return };
-        let (result, put_off) = frame::enter(&*server, task, || user_code::body(|| all(&server, first)));
-        let why = match result {
-            Ok(None) => return,
-            Ok(Some(why)) => why,
-            Err(payload) => reason_of(payload),
-        };
+        // (Written where it stands: see `in_place.rs`.)
+        let (mut why, mut failed) = (None, None);
+        let ((), put_off) = frame::enter(&*server, task, || {
+            failed = user_code::body(|| why = all(&server, first)).err();
+        });
+        let Some(why) = failed.map(reason_of).or(why) else { return };
         // SAFETY: `all` has not given the inbox up.
-        unsafe { server.end(why, put_off) }
+        unsafe { ServerCell::end(&server, why, put_off) }
     }
 
     /// Ends the server, if the turn has not begun.
@@ -104,12 +104,12 @@ impl<S: Server> Turn<S> {
             drop(server.cell().inbox.put_back(message));
         }
         // SAFETY: the turn is the right to consume, which ends here.
-        unsafe { server.end(why, Vec::new()) }
+        unsafe { ServerCell::end(&server, why, None) }
     }
 }
 
 /// Handles what there is. `Some`: the server is to end. `None`: somebody else consumes, or nobody.
-fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
+fn all<S: Server>(server: &Shared<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
     let cell = server.cell();
     if cell.life.is_marked() {
         return attentive(server, first);
@@ -128,11 +128,13 @@ fn all<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Opti
             Popped::Idle => return None,
             Popped::Interrupted => return Some(Reason::Cancelled),
         };
-        if !matches!(next, Next::Go) {
-            // SAFETY: this turn consumes, and the server has not ended: its handler has returned.
-            if let Next::Stop(why) = unsafe { server.go_on(next) } {
-                return Some(why);
-            }
+        if matches!(next, Next::Go) {
+            std::mem::forget(next); // (So nobody asks whether there is anything to drop.)
+            continue;
+        }
+        // SAFETY: this turn consumes, and the server has not ended: its handler has returned.
+        if let Next::Stop(why) = unsafe { server.go_on(next) } {
+            return Some(why);
         }
     }
     pop(server).map_or_else(|end| end, |next| hand_over(server, next))
@@ -151,7 +153,7 @@ fn pop<S: Server>(server: &ServerCell<S>) -> Result<First<S::Message>, Option<Re
 
 /// The same, where there is more to look at than messages and the server's state.
 #[inline(never)]
-fn attentive<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
+fn attentive<S: Server>(server: &Shared<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
     let mut next = first;
     for _ in 0..MOST {
         if server.cell().life.is_marked() {
@@ -171,7 +173,7 @@ fn attentive<S: Server>(server: &Arc<ServerCell<S>>, first: First<S::Message>) -
 }
 
 /// This turn has had its share.
-fn hand_over<S: Server>(server: &Arc<ServerCell<S>>, next: First<S::Message>) -> Option<Reason> {
+fn hand_over<S: Server>(server: &Shared<ServerCell<S>>, next: First<S::Message>) -> Option<Reason> {
     // SAFETY: nobody is named: this task goes, and the next one names itself.
     if unsafe { !server.cell().inbox.consume(None) } {
         if let First::Message(message) = next {
@@ -198,7 +200,7 @@ impl<S: Server> ServerCell<S> {
     pub(super) fn wake_later(&self, limit: Duration, number: u64) -> JoinHandle<()> {
         /// How long a server may take to come to rest.
         const MOMENT: Duration = Duration::from_millis(1);
-        let this = Arc::downgrade(&self.arc());
+        let this = self.shared().downgrade();
         self.home().spawn_async(async move {
             sleep_async(limit).await;
             while let Some(server) = this.upgrade() {

@@ -37,8 +37,17 @@ fn handle(node: &mut State, message: Message) -> bool {
     true
 }
 
-async fn body(mut mail: Mailbox<Message>, mut node: State) {
-    while handle(&mut node, mail.receive_async().await) {}
+/// (Nothing is borrowed over the wait.)
+#[expect(clippy::manual_async_fn, reason = "an `async fn` keeps its arguments twice")]
+fn body(mut mail: Mailbox<Message>, mut node: State) -> impl Future<Output = ()> + Send + 'static {
+    async move {
+        loop {
+            let message = mail.receive_async().await;
+            if !handle(&mut node, message) {
+                return;
+            }
+        }
+    }
 }
 
 struct Worker<const IN_PLACE: bool>(State);
