@@ -3,7 +3,7 @@
 //!
 //! What lives for a message or a call costs the allocator more than its work: 390 instructions for
 //! a pair of `malloc` and `free` where 256 are alive, 15 here. A block is one of the allocator's,
-//! so no memory is cut up, and what a list does not keep goes back: beyond [`MOST_KEPT`] bytes of
+//! so no memory is cut up, and what a list does not keep goes back: beyond `MOST_KEPT` bytes of
 //! a size, and at the end of the thread.
 //!
 //! **Who may touch what.** A list is its thread's. A block that another thread frees goes to the
