@@ -141,7 +141,7 @@ pub enum Queues {
 
 /// An unstarted task.
 fn take(w: &Worker, from: Queues) -> Option<Runnable> {
-    let mut task = w.deque().pop();
+    let mut task = w.deque().pop_newest();
     if task.is_none() && w.shared.has_pinned() {
         task = w.pool.take_pinned(w);
     }

@@ -420,7 +420,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     )
             };
             let in_queues = || w.pool.workers.queues().and_then(|queues| queues.take_ours(w.shared.index, &is_ours));
-            let Some(task) = w.deque().pop().or_else(in_queues) else { return w };
+            let Some(task) = w.deque().pop_newest().or_else(in_queues) else { return w };
             if !is_ours(task.header()) {
                 w.push_any(task);
                 return w;

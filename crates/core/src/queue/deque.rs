@@ -398,16 +398,23 @@ impl OwnDeque<'_> {
         self.slot(self.top.load(Relaxed) - 1).load(Relaxed)
     }
 
-    /// Takes the newest task; of several that were woken, now and then [the oldest](woken).
+    /// Takes the task that is next: the newest; of several that were woken, [the oldest](woken).
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<Runnable> {
+        let top = self.top.load(Relaxed);
+        if self.half().run().is_next(top)
+            && let Some(task) = self.pop_woken(top)
+        {
+            return Some(task);
+        }
+        self.pop_newest()
+    }
+
+    /// Takes the newest task.
+    #[inline(always)]
+    pub(crate) fn pop_newest(&self) -> Option<Runnable> {
         loop {
             let top = self.top.load(Relaxed);
-            if self.half().run().is_next(top)
-                && let Some(task) = self.pop_woken(top)
-            {
-                return Some(task);
-            }
             if top <= self.split.load(Relaxed) {
                 if !self.reclaim() {
                     return None;

@@ -42,9 +42,10 @@ use std::{fmt, io};
 /// as with threads.
 ///
 /// Dropping it shuts it down without patience: see [`shutdown`](Runtime::shutdown) with a deadline
-/// of zero. If tasks had not ended, a line on the standard error says how many, and names the first
-/// ones: where [`Unhandled`](crate::Unhandled) is `Report`. Who expects that calls `shutdown`,
-/// which returns it.
+/// of zero. Values of a dataflow that are being written to files are waited for. If tasks had not
+/// ended, a line on the standard error says how many, and names the first ones: where
+/// [`Unhandled`](crate::Unhandled) is `Report`. Who expects that calls `shutdown`, which returns
+/// it.
 ///
 /// # Examples
 /// ```

@@ -27,6 +27,7 @@ use crate::record::header::{Header, Kind};
 use crate::record::position::{self, Position};
 use crate::record::task::Runnable;
 use crate::record::{memory, state};
+use crate::sched::borrower;
 use crate::sched::driver::reactor::Reactor;
 use crate::sched::finish;
 use crate::sched::pool::{Admission, Pool};
@@ -126,10 +127,12 @@ fn wait_until_empty(pools: &[&'static Pool], until: Instant) {
 }
 
 /// Waits until nothing delays the end any more. (Not on one of their own workers, which the tasks
-/// that delay it may need.)
+/// that delay it may need; nor where a task keeps such a worker's thread.)
 fn wait_for_delays(pools: &[&'static Pool]) {
     pools.iter().for_each(|pool| pool.delays.close());
-    if worker::current().is_some_and(|w| pools.iter().any(|pool| std::ptr::eq(*pool, w.pool))) {
+    let is_ours = |pool: &Pool| pools.iter().any(|ours| std::ptr::eq(*ours, pool));
+    if worker::current().is_some_and(|w| is_ours(w.pool)) || borrower::home().is_some_and(|home| is_ours(home.inner()))
+    {
         return;
     }
     let mut pause = Duration::from_micros(20);

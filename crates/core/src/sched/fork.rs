@@ -12,6 +12,7 @@
 //!
 //! Locks of single runtimes are left as they are: nobody asks a runtime of the parent.
 
+use crate::record::current::CurrentTask;
 use crate::record::memory;
 use crate::sched::busy;
 use crate::sched::cancel::{cancel_scope, deadlocked};
@@ -55,6 +56,9 @@ fn give_role_up() {
 /// In the child: the loop below the task that has forked, where it is come back to, sees the stop
 /// at its next turn. (In fiber mode; in threads mode nobody comes so far without a role.)
 pub(crate) fn stop_loop(w: &Peer) {
+    // A joiner below the task must not take its end for that of a task of this worker
+    // (`Role::run_on_top`).
+    w.running.set(CurrentTask::NOTHING);
     w.pool.workers.stop_in_child();
     w.request_tick();
 }

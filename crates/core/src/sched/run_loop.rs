@@ -1,8 +1,8 @@
 //! The loop of a worker: what runs next.
 //!
 //! In this order: the blocked task that was handed a message last; those that are ready, first
-//! come, first served; the newest own unstarted task; the inbox; the injector; another worker's
-//! tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and the clock are looked
+//! come, first served; the newest task of its own, or the oldest of several futures that were
+//! woken; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and the clock are looked
 //! at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any
 //! other unstarted task comes first, so that nothing starves. A task that comes from outside while
 //! all workers are busy makes the next turn of each such a turn, and is what that turn begins; of
@@ -210,7 +210,7 @@ fn tick(w: Role) -> (Role, bool) {
     let mut task = match fairness_step {
         0 => w.deque().pop_between(),
         // The newest of its own unstarted tasks.
-        n if n % 2 == 0 => w.deque().pop(),
+        n if n % 2 == 0 => w.deque().pop_newest(),
         // (Before all that is its own, for that may never run out.)
         1 | 5 | 9 | 13 if long_stuck => take_from_stuck(&w),
         _ => None,

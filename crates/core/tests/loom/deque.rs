@@ -20,13 +20,10 @@ impl World {
         Arc::new(World { deque: Deque::new(Fence::new(0), capacity), tasks: Tasks::new(n) })
     }
 
-    /// The same of futures that were woken, all queued in this order.
+    /// The same of futures that were woken, all but the last queued in this order.
     fn woken(capacity: usize, n: usize) -> Arc<World> {
         let world = World { deque: Deque::new(Fence::new(0), capacity), tasks: Tasks::woken(n) };
-        for number in 1..=n {
-            world.tasks.get(number).write();
-            world.owner().push_woken(world.tasks.get(number).future());
-        }
+        (1..n).for_each(|number| world.wake(number));
         Arc::new(world)
     }
 
@@ -41,6 +38,11 @@ impl World {
         let task = self.tasks.get(number);
         task.write();
         self.owner().push(task.unstarted());
+    }
+    fn wake(&self, number: usize) {
+        let task = self.tasks.get(number);
+        task.write();
+        self.owner().push_woken(task.future());
     }
     fn push_oldest(&self, number: usize) {
         let task = self.tasks.get(number);
@@ -362,18 +364,10 @@ fn oldest_wraps_around() {
 
 /// Of several that were woken the oldest is taken while it is forced away.
 fn woken_forced() {
-    play(&World::woken(4, 3), &[forced], |w| {
+    play(&World::woken(4, 4), &[forced], |w| {
         w.pop_and_run();
         w.pop_and_run();
-    });
-}
-
-/// The rest of those that were woken moves down while one is forced away.
-fn woken_move_down() {
-    play(&World::woken(8, 4), &[forced_twice], |w| {
-        w.pop_and_run();
-        w.pop_and_run();
-        w.pop_and_run();
+        w.wake(4);
     });
 }
 
@@ -383,6 +377,26 @@ fn woken_shared() {
         w.pop_and_run();
         w.publish();
         w.pop_and_run();
+        w.wake(4);
+    });
+}
+
+/// The ring is full of tombstones, and what is left moves down while some are forced away.
+fn compacted() {
+    play(&World::woken(4, 5), &[forced_twice], |w| {
+        w.pop_and_run();
+        w.pop_and_run();
+        w.wake(5);
+    });
+}
+
+/// A closure that has moved down is found in its new place.
+fn compacted_and_claimed() {
+    play(&World::new(4, 5), &[], |w| {
+        (1..=4).for_each(|number| w.push(number));
+        assert!(w.claim_and_run(1) && w.claim_and_run(2));
+        w.push(5);
+        assert!(w.claim_and_run(3) && w.claim_and_run(4), "it is in the deque, and has not begun");
     });
 }
 
@@ -394,18 +408,19 @@ pub static SCRIPTS: &[Script] = &[
         mutants: &["woken-load-store"],
         ..SCRIPT
     },
+    Script { name: "deque.woken_shared", run: woken_shared, bound: (Some(3), Some(4)), ..SCRIPT },
     Script {
-        name: "deque.woken_move_down",
-        run: woken_move_down,
+        name: "deque.compacted",
+        run: compacted,
         bound: (Some(3), Some(4)),
-        mutants: &["run-moves-unlocked"],
+        mutants: &["compact-without-lock"],
         ..SCRIPT
     },
     Script {
-        name: "deque.woken_shared",
-        run: woken_shared,
-        bound: (Some(3), Some(4)),
-        mutants: &["woken-load-store"],
+        name: "deque.compacted_and_claimed",
+        run: compacted_and_claimed,
+        threads: 1,
+        mutants: &["compact-keeps-places"],
         ..SCRIPT
     },
     Script { name: "deque.lone_public", run: lone_public, bound: (Some(4), None), ..SCRIPT },

@@ -39,7 +39,8 @@
 //! | a waker gives up when another was faster with the sleeper it chose | `wake-gives-up` | `sleep.two_wakers` |
 //! | stolen tasks go into the own deque without a look at who asks | `batch-not-asked` | `sleep.batch_in_flight` |
 //! | the oldest of the woken is taken by a load and a store | `woken-load-store` | `deque.woken_forced` |
-//! | the woken move down beside a thief | `run-moves-unlocked` | `deque.woken_move_down` |
+//! | tasks move down over tombstones beside a thief | `compact-without-lock` | `deque.compacted` |
+//! | a closure that has moved down is not found | `compact-keeps-places` | `deque.compacted_and_claimed` |
 //! | a ring is read without the lock while it is replaced | `grow-without-lock` | `deque.wrap_around` |
 //! | `pop` says "empty" beside a task that was given back | `reclaim-no-recheck` | `deque.forced_pop_not_empty` |
 //! | a biased lock is announced relaxed: its revoker misses the last one | `enter-release` | `biased.two_locks` |

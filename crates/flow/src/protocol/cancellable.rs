@@ -45,7 +45,8 @@ impl<T: Copy> Cancellable<T> {
     /// before, and here is the body.
     ///
     /// # Safety
-    /// It is called once.
+    /// It is called once, and the body does not unwind: else a later cancellation would mark a task
+    /// that may be gone.
     #[inline]
     pub unsafe fn run<R, F: FnOnce() -> R>(&self, runner: T, body: F) -> Result<(R, bool), F> {
         // SAFETY: nobody reads before `RUNNING`, and this is the only call (this function's

@@ -9,6 +9,10 @@ use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
 
 impl OwnerHalf {
+    pub(super) fn has_tombstones(&self) -> bool {
+        self.special.get() & TOMBSTONES != 0
+    }
+
     pub(super) fn set_tombstones(&self, yes: bool) {
         let others = self.special.get() & !TOMBSTONES;
         self.special.set(if yes { others | TOMBSTONES } else { others });

@@ -15,14 +15,14 @@ impl OwnDeque<'_> {
     /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first.
     /// True: somebody asks for work.
     pub(crate) fn push_oldest(&self, task: Runnable) -> bool {
-        let top = self.top.load(Relaxed);
         loop {
+            let top = self.top.load(Relaxed);
             let guard = if on("push-oldest-unlocked") { None } else { Some(self.lock()) };
             let head = self.head.load(Relaxed);
             let capacity = self.capacity();
             if top - head == capacity {
                 drop(guard);
-                self.grow();
+                self.compact_or_grow(top);
                 continue;
             }
             let position = head - 1;

@@ -48,25 +48,62 @@ impl OwnDeque<'_> {
     #[inline(always)]
     pub(super) fn make_room(&self) -> usize {
         let top = self.top.load(Relaxed);
-        if top == self.half().full_at.get() {
-            self.compact_or_grow(top);
-        }
-        top
+        if top == self.half().full_at.get() { self.compact_or_grow(top) } else { top }
     }
 
-    /// The ring may be full: looks again, and doubles it if it is.
+    /// The ring may be full: looks again, and takes the tombstones out if it is; if more than half
+    /// is left, doubles it. (So a task pays for a constant number of moves, and the ring is at most
+    /// four times what it holds.)
     #[cold]
     #[inline(never)]
-    fn compact_or_grow(self, top: usize) {
+    pub(super) fn compact_or_grow(self, top: usize) -> usize {
         let capacity = self.capacity();
         // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes
         // before our reuse.
         let head = self.head.load(ord(Acquire, "head-acquire"));
         if top - head < capacity {
             self.half().full_at.set(head + capacity);
-        } else {
-            self.grow();
+            return top;
         }
+        let top = if self.half().has_tombstones() { self.compact() } else { top };
+        if top - head > capacity / 2 {
+            self.grow();
+        } else {
+            self.half().full_at.set(head + capacity);
+        }
+        top
+    }
+
+    /// Moves all private tasks down over the tombstones between them; takes the lock, under which
+    /// no thief is in a place. Who is to be found by its place, a closure, gets to know it. Where
+    /// the newest end is now.
+    fn compact(self) -> usize {
+        let guard = if on("compact-without-lock") { None } else { Some(self.lock()) };
+        let (split, top) = (self.split.load(Relaxed), self.top.load(Relaxed));
+        let run = self.half().run();
+        let (mut low, mut run_from) = (split, None);
+        for place in split..top {
+            if place == run.from() {
+                run_from = Some(low);
+            }
+            let task = self.slot(place).load(Relaxed);
+            if task.is_null() {
+                continue;
+            }
+            self.slot(low).store(task, Relaxed);
+            // SAFETY: a task in a private place has not been taken, and cannot be meanwhile, by the
+            // lock: so its record lives.
+            let idx = unsafe { (*task).idx() };
+            if idx.load(Relaxed) == place && !on("compact-keeps-places") {
+                idx.store(low, Relaxed);
+            }
+            low += 1;
+        }
+        self.set_top(low, "claim-top-release");
+        drop(guard);
+        self.half().set_tombstones(false);
+        run.moved(top, low, run_from);
+        low
     }
 
     /// The length of the ring.

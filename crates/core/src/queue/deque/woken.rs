@@ -1,30 +1,27 @@
 //! Woken futures at the newest end: which of them the owner runs next.
 //!
 //! ```text
-//!   head ... unstarted ... | start: tombstones | from: woken, woken, woken | to: top
+//!   head ... unstarted ... | tombstones | from: woken, woken, woken | to: top, or one above
 //! ```
-//! The *run* is what [`OwnDeque::push_woken`] has queued one after the other, with nothing else in
-//! between. A turn that has woken one future is followed by that one: the two work on the same
-//! data. After any other turn the oldest of the run is next. So where a task sends to many, each of
-//! them finds what all others have sent it meanwhile, too; were the newest next, each would be
-//! polled for a single message (0.41 polls of a message where 64 futures send to each other, and
-//! 0.03 in this way).
+//! The *run* is what [`OwnDeque::push_woken`] has queued one after the other. A task that wakes one
+//! future is followed by that one: the two work on the same data. Else the oldest of the run is
+//! next. So where a task sends to many, each of them finds what all others have sent it meanwhile,
+//! too; were the newest next, each would be polled for a single message (0.41 polls of a message
+//! where 64 futures send to each other, and 0.03 in this way).
 //!
-//! Spawned tasks are above the run, and are begun first, the newest first: depth first, as ever.
+//! What is spawned is queued above the run, and begun first: depth first, as ever.
 //!
 //! **Out of the middle.** The owner takes a place of the run by a swap, as a thief does under the
 //! lock: who gets the task has it (I1). The owner looks at `split` before: what is public is left
 //! to the thieves. (Raised just after that look, `split` does no harm: the place is in use, and
-//! only the owner uses one again.)
+//! only the owner uses one again.) The tombstones go when the ring is full (`ring.rs`).
 //!
-//! **The run moves down** when there are more tombstones below it than tasks in it: under the lock,
-//! so that no thief looks at a place meanwhile. Woken futures do not know their place, so nobody
-//! misses them. (Else two tasks that are never both done would use up the ring.)
-//!
-//! **`to` is a guess.** The run is believed as long as `to` is `top`, or the place above, where a
-//! task of it was the newest and is gone. Tasks that came and went above leave the run as it was.
-//! If `top` has been below meanwhile, others may stand in the place of the run: then the first one
-//! that is taken is no woken future, and the run is forgotten.
+//! **All of it is a guess**, about the order alone: any task of the private part may be taken. The
+//! run is believed as long as it ends at `top`, or one place above, where a task of it was the
+//! newest and is gone. So a spawned task may be in it, where two were spawned in that place, and one
+//! of them begun. Where `top` has been below meanwhile, others may stand in the place of the run:
+//! when a task is taken that is no woken future, the run is forgotten. "Wakes one" is told by `top`
+//! since the last pop, which does not know of turns that popped nothing here.
 //!
 //! **Rejected.** A ring of their own, first in, first out, as ready closures have: nobody could
 //! steal from it. The oldest next after each turn: two that talk would go on behind all others,
@@ -38,14 +35,9 @@ use myriad_base::sys::mutant::on;
 use std::cell::Cell;
 use std::ptr::null_mut;
 
-/// So many tombstones are left below the run, at least, before it moves.
-const GAP: usize = if cfg!(loom) { 2 } else { 64 };
-
 /// See the module's header. The owner's alone.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// Where it was when it last moved, or began: a hint.
-    start: Cell<usize>,
     /// Its oldest task, or a tombstone below that.
     from: Cell<usize>,
     to: Cell<usize>,
@@ -55,10 +47,9 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new() -> Run {
-        Run { start: Cell::new(0), from: Cell::new(0), to: Cell::new(0), at_pop: Cell::new(0) }
+        Run { from: Cell::new(0), to: Cell::new(0), at_pop: Cell::new(0) }
     }
 
-    /// Does the run end at `top`, or just above, where the last task of it was popped?
     #[inline(always)]
     fn ends_at(to: usize, top: usize) -> bool {
         to.wrapping_sub(top) <= 1
@@ -68,7 +59,6 @@ impl Run {
     #[inline(always)]
     pub(super) fn add(&self, top: usize) {
         if !Run::ends_at(self.to.replace(top + 1), top) {
-            self.start.set(top);
             self.from.set(top);
         }
     }
@@ -77,13 +67,26 @@ impl Run {
     #[inline(always)]
     pub(super) fn is_next(&self, top: usize) -> bool {
         // (First what says no where two talk.)
-        self.at_pop.get() + 1 != top && Run::ends_at(self.to.get(), top) && self.from.get() + 1 < top
+        self.at_pop.get().wrapping_add(1) != top && Run::ends_at(self.to.get(), top) && self.from.get() + 1 < top
     }
 
     /// A task was popped, and this is `top` now.
     #[inline(always)]
     pub(super) fn popped(&self, top: usize) {
         self.at_pop.set(top);
+    }
+
+    /// Where it begins.
+    pub(super) fn from(&self) -> usize {
+        self.from.get()
+    }
+
+    /// All tasks have moved down: `top` was `before`, and where the run began is `from` now.
+    pub(super) fn moved(&self, before: usize, top: usize, from: Option<usize>) {
+        let is_there = Run::ends_at(self.to.get(), before);
+        self.to.set(if is_there { top } else { 0 });
+        self.from.set(from.unwrap_or(top));
+        self.at_pop.set(self.at_pop.get().wrapping_add(top).wrapping_sub(before));
     }
 }
 
@@ -119,39 +122,11 @@ impl OwnDeque<'_> {
             self.half().set_tombstones(true);
             if !task.is_future() || state::is_new(task.header().state()) {
                 run.to.set(0);
-            } else if place - run.start.get() >= GAP.max(top - place) {
-                self.move_run_down(top);
             }
             return Some(task);
         }
         run.from.set(place);
         None
-    }
-
-    /// The run moves over the tombstones below it.
-    #[cold]
-    #[inline(never)]
-    fn move_run_down(self, top: usize) {
-        let run = self.half().run();
-        let guard = if on("run-moves-unlocked") { None } else { Some(self.lock()) };
-        // What is public stays where it is.
-        let split = self.split.load(Relaxed);
-        let from = run.from.get().max(split);
-        let mut low = from;
-        while low > split && self.slot(low - 1).load(Relaxed).is_null() {
-            low -= 1;
-        }
-        for place in from..top {
-            let task = self.slot(place).load(Relaxed);
-            self.slot(low + (place - from)).store(task, Relaxed);
-        }
-        let top = low + (top - from);
-        self.set_top(top, "claim-top-release");
-        drop(guard);
-        run.start.set(low);
-        run.from.set(low);
-        run.to.set(top);
-        run.popped(top);
     }
 }
 

@@ -49,8 +49,9 @@ impl ShutdownDelays {
     }
 }
 
-/// The runtime of the task that has made it does not stop as long as this is held: not for long,
-/// and not while the task waits for what others of the program do.
+/// The runtime of the task that has made it does not stop as long as this is held: for one piece of
+/// work that ends by itself, such as the write of a file, and not while the task waits for what
+/// others of the program do.
 #[derive(Debug)]
 #[must_use = "the runtime waits as long as it is held"]
 pub struct ShutdownDelay(Option<&'static ShutdownDelays>);

@@ -5,6 +5,7 @@ use super::{BUDGET, OFTEN, Role, THREAD_BUDGET, THREAD_TICK_US, Worker};
 use crate::queue::parked::{Home, Parked, Resumable};
 use crate::queue::ready::{OwnRing, Ready, prefetch};
 use crate::queue::reason::WaitReason;
+use crate::record::current::CurrentTask;
 use crate::record::header::Kind;
 use crate::record::position;
 use crate::sched::cancel::{checkpoint, request};
@@ -458,6 +459,10 @@ impl Role {
             };
             let running = w.running.get();
             let node = w.node(WaitReason::Other);
+            // The task keeps its mark, where it is on top of others, and may go on as another
+            // worker before the next one here has said what runs: nobody must find the task here
+            // then ([`Role::run_on_top`]).
+            w.running.set(CurrentTask::NOTHING);
             // Straight to the other one: the loop, as in `suspend`, would need a stack. SAFETY:
             // this worker resumes the ready one, next. The other node is that of the caller, who
             // blocks next; it is in no list.

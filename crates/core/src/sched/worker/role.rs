@@ -105,9 +105,10 @@ impl Role {
     /// has never been set aside, has no context, and is in no table. Else the role comes back as it
     /// was: the caller [refreshes](Self::refresh) it.
     ///
-    /// A role changes only where a task is set aside, and whoever is set aside on top of others
-    /// takes the [mark](Header::is_plain_on_top) off first. So what says that the task was plain
-    /// says that the role is this one yet, and the thread-local word is not read again.
+    /// A role changes only where a task is set aside. Whoever is set aside on top of others takes
+    /// the [mark](Header::is_plain_on_top) off first, or, where there is no stack for the loop,
+    /// takes the task out of `running`; so does a child that was forked. So what says that the task
+    /// was plain says that the role is this one yet, and the thread-local word is not read again.
     #[inline(always)]
     pub(crate) fn run_on_top(self, task: Unstarted) -> (Result<Role, Role>, Ended) {
         let record = task.address();

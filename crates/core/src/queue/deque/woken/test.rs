@@ -1,12 +1,12 @@
 //! Which of the woken is next, the move of a run, and many threads, counting.
 
-use super::GAP;
 use crate::queue::deque::{BATCH, Deque, OwnDeque};
-use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken, unstarted};
+use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken, task_ref, unstarted};
 use crate::record::header::{Header, Kind};
 use crate::record::task::Runnable;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use myriad_base::sys::fence::Fence;
+use std::collections::VecDeque;
 use std::ptr::null_mut;
 
 fn owner(deque: &Deque) -> OwnDeque<'_> {
@@ -45,7 +45,7 @@ fn of_several_the_oldest_is_next_and_one_alone_follows_at_once() {
 }
 
 /// Tasks that always wake two more than they are: the ring stays small, and what lies below the run
-/// stays where it is.
+/// stays.
 #[test]
 fn a_run_that_goes_on_for_long_needs_no_more_room() {
     let (deque, woken, spawned) = (Deque::new(Fence::new(0), 2), futures(10), records(1));
@@ -53,15 +53,71 @@ fn a_run_that_goes_on_for_long_needs_no_more_room() {
     let mut next = 0..;
     let mut wake = || _ = owner(&deque).push_woken(runnable(&woken[next.next().unwrap() % 10]));
     (0..10).for_each(|_| wake());
-    for i in (0..100 * GAP).step_by(2) {
+    for i in (0..10_000).step_by(2) {
         assert_eq!(pop(&deque), pointer(&woken[i % 10]));
         assert_eq!(pop(&deque), pointer(&woken[(i + 1) % 10]));
         wake();
         wake();
     }
-    assert!(deque.len() <= 2 * GAP && owner(&deque).capacity() <= 4 * GAP);
+    assert!(owner(&deque).capacity() <= 64, "{}", owner(&deque).capacity());
     (0..10).for_each(|i| assert_eq!(pop(&deque), pointer(&woken[i])));
     assert_eq!([pop(&deque), pop(&deque)], [pointer(&spawned[0]), null_mut()]);
+}
+
+/// Short runs, each followed by two closures that are claimed later, below others; and a future that
+/// always goes back to the oldest end: so `top` never comes down to the tombstones, nor `head` up.
+#[test]
+fn tombstones_of_short_runs_need_no_more_room() {
+    let (deque, woken, spawned, yields) = (Deque::new(Fence::new(0), 2), futures(8), records(4), futures(1));
+    let number = |task: *mut Header| woken.iter().position(|w| pointer(w) == task).expect("a woken future");
+    let wake = |i: usize| _ = owner(&deque).push_woken(runnable(&woken[i]));
+    let spawn = |i: usize| _ = owner(&deque).push(unstarted(&spawned[i]));
+    owner(&deque).push_oldest(runnable(&yields[0]));
+    let (mut free, mut turn) = (VecDeque::from_iter(1..8), 0);
+    spawn(0);
+    spawn(1);
+    wake(0);
+    for round in 0..2_000 {
+        for pops in 1.. {
+            turn += 1;
+            if turn % 61 == 0 {
+                assert_eq!(taken(owner(&deque).pop_oldest()), pointer(&yields[0]));
+                owner(&deque).push_oldest(runnable(&yields[0]));
+            }
+            free.push_front(number(pop(&deque)));
+            if pops < 60 && free.len() > 6 {
+                (0..2).for_each(|_| wake(free.pop_back().unwrap()));
+            } else if free.len() == 8 {
+                break;
+            }
+        }
+        let (old, new) = if round % 2 == 0 { (0, 2) } else { (2, 0) };
+        (new..new + 2).for_each(spawn);
+        (old..old + 2).for_each(|i| assert!(owner(&deque).claim(task_ref(&spawned[i])).is_some(), "{round}"));
+        wake(free.pop_back().unwrap());
+    }
+    assert!(owner(&deque).capacity() <= 64, "{}", owner(&deque).capacity());
+}
+
+/// A closure among tombstones has another place when they are gone, and is found there.
+#[test]
+fn who_moves_down_is_claimed() {
+    let (deque, woken, spawned) = (Deque::new(Fence::new(0), 8), futures(6), records(20));
+    for i in 0..3 {
+        owner(&deque).push_woken(runnable(&woken[i]));
+    }
+    owner(&deque).push(unstarted(&spawned[0]));
+    owner(&deque).push(unstarted(&spawned[1]));
+    for i in 3..6 {
+        owner(&deque).push_woken(runnable(&woken[i]));
+    }
+    assert!([pop(&deque), pop(&deque)].iter().all(|task| !task.is_null()), "of eight, none is above");
+    assert!(owner(&deque).claim(task_ref(&spawned[0])).is_some());
+    (2..15).for_each(|i| _ = owner(&deque).push(unstarted(&spawned[i])));
+    for i in (1..15).step_by(2).chain((2..15).step_by(2)) {
+        assert!(owner(&deque).claim(task_ref(&spawned[i])).is_some(), "{i}");
+    }
+    assert_eq!(std::iter::from_fn(|| owner(&deque).pop()).count(), 4);
 }
 
 #[test]
