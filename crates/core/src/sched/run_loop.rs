@@ -2,14 +2,15 @@
 //!
 //! In this order: the blocked task that was handed a message last; those that are ready, first
 //! come, first served; the newest task of its own, or the oldest of several futures that were
-//! woken; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and the clock are looked
-//! at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any
-//! other unstarted task comes first, so that nothing starves. A task that comes from outside while
-//! all workers are busy makes the next turn of each such a turn, and is what that turn begins; of
-//! nine turns that are asked for in this way one goes on with what is ready. What has a priority
-//! ([`super::priority`]) comes first in such a turn, or last of all. A task that blocks switches to
-//! the next ready one directly; that counts as a turn. (In threads mode a seventh turn passes that
-//! over if it would find nothing: `Worker::is_tick_due`.)
+//! woken; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while
+//! timers are pending) the inbox and the clock are looked at, who was to go on next stands
+//! back, and by turns the oldest, the newest, or (seldom) any other unstarted task comes first,
+//! so that nothing starves. A task that comes from outside while all workers are busy makes the
+//! next turn of each such a turn, and is what that turn begins; of nine turns that are asked
+//! for in this way one goes on with what is ready. What has a priority ([`super::priority`])
+//! comes first in such a turn, or last of all. A task that blocks switches to the next ready
+//! one directly; that counts as a turn. (In threads mode a seventh turn passes that over if it
+//! would find nothing: `Worker::is_tick_due`.)
 //!
 //! As long as another worker is stuck (`rescue::watch`) such a turn also takes what waits behind
 //! that one: due timers, a ready task in threads mode, and, if no worker has come to be stuck for a

@@ -4,7 +4,8 @@
 //! callbacks, destructors and wakers run after it, and so do spawns, which drop their task where
 //! the runtime has ended. What was decided is taken out under the lock, in order, and carried out
 //! without it. So two threads may carry out two turns side by side, and a job that is stopped may
-//! not have begun: the stop is noted in the seat of the run, under the lock, and the run finds it there.
+//! not have begun: the stop is noted in the seat of the run, under the lock, and the run finds it
+//! there.
 //!
 //! **A job is a task** of the pool in which the queue was made, or follows another one in its task
 //! (`run.rs`). The end of a job and the start of the next are one turn of the lock.

@@ -18,10 +18,10 @@
 //!
 //! **All of it is a guess**, about the order alone: any task of the private part may be taken. The
 //! run is believed as long as it ends at `top`, or one place above, where a task of it was the
-//! newest and is gone. So a spawned task may be in it, where two were spawned in that place, and one
-//! of them begun. Where `top` has been below meanwhile, others may stand in the place of the run:
-//! when a task is taken that is no woken future, the run is forgotten. "Wakes one" is told by `top`
-//! since the last pop, which does not know of turns that popped nothing here.
+//! newest and is gone. So a spawned task may be in it, where two were spawned in that place, and
+//! one of them begun. Where `top` has been below meanwhile, others may stand in the place of the
+//! run: when a task is taken that is no woken future, the run is forgotten. "Wakes one" is told by
+//! `top` since the last pop, which does not know of turns that popped nothing here.
 //!
 //! **Rejected.** A ring of their own, first in, first out, as ready closures have: nobody could
 //! steal from it. The oldest next after each turn: two that talk would go on behind all others,

@@ -64,8 +64,9 @@ fn a_run_that_goes_on_for_long_needs_no_more_room() {
     assert_eq!([pop(&deque), pop(&deque)], [pointer(&spawned[0]), null_mut()]);
 }
 
-/// Short runs, each followed by two closures that are claimed later, below others; and a future that
-/// always goes back to the oldest end: so `top` never comes down to the tombstones, nor `head` up.
+/// Short runs, each followed by two closures that are claimed later, below others; and a future
+/// that always goes back to the oldest end: so `top` never comes down to the tombstones, nor `head`
+/// up.
 #[test]
 fn tombstones_of_short_runs_need_no_more_room() {
     let (deque, woken, spawned, yields) = (Deque::new(Fence::new(0), 2), futures(8), records(4), futures(1));
