@@ -82,9 +82,9 @@ impl Queue {
         if job.again && job.more.is_none() {
             job.more();
         }
-        let Job { body, plain, after, more, again } = job;
+        let Job { mut body, plain, after, more, again } = job;
         let id = match more {
-            None => self.0.submit_plain(&plain, after.as_ref(), body.clone())?,
+            None => self.0.submit_plain(&plain, after.as_ref(), body.twin().into_body())?,
             Some(more) => self.0.submit(&plain, more, again, &body)?,
         };
         Ok(JobHandle::new(id, body, self.0.clone()))
