@@ -126,3 +126,89 @@ impl<T: ?Sized> Drop for Counted<T> {
         self.free();
     }
 }
+
+#[cfg(test)]
+mod test {
+    use super::*;
+    use crate::local::{Call, Cell, Wakers, body_of_one};
+    use crate::machine::{JobId, Outcome, Report, State};
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::{Arc, Barrier};
+    use std::thread;
+
+    /// A body of some size, which counts its end.
+    struct Ends<const N: usize> {
+        ended: Arc<AtomicUsize>,
+        bytes: [u8; N],
+        cell: Cell<()>,
+    }
+
+    impl<const N: usize> Drop for Ends<N> {
+        fn drop(&mut self) {
+            assert!(self.bytes.iter().all(|byte| *byte == self.bytes[0]), "another body's memory");
+            self.ended.fetch_add(1, Relaxed);
+        }
+    }
+    impl<const N: usize> Body for Ends<N> {
+        body_of_one!();
+        fn run(&self, _: Call) -> (Outcome, Option<Box<Report>>) {
+            (Outcome::Done, None)
+        }
+    }
+    impl<const N: usize> Slot<()> for Ends<N> {
+        fn cell(&self) -> &Cell<()> {
+            &self.cell
+        }
+    }
+    fn body<const N: usize>(ended: &Arc<AtomicUsize>, byte: u8) -> Counted<dyn Slot<()>> {
+        Counted::new(Ends { ended: ended.clone(), bytes: [byte; N], cell: Cell::new() })
+    }
+
+    /// The value ends with the last reference, whichever that is and however it was made.
+    #[test]
+    fn the_last_reference_ends_the_value() {
+        let ended = Arc::new(AtomicUsize::new(0));
+        for order in 0..3 {
+            let mut first = body::<40>(&ended, 1);
+            let (twin, third) = (first.twin(), first.clone());
+            let fourth = first.twin().into_body();
+            let mut all = [Some(first), Some(twin), Some(third)];
+            all.rotate_left(order);
+            all.iter_mut().for_each(|reference| *reference = None);
+            assert_eq!((ended.load(Relaxed), fourth.ended()), (order, None));
+            drop(fourth);
+            assert_eq!(ended.load(Relaxed), order + 1);
+        }
+    }
+
+    /// Bodies of all sizes, made by two threads and dropped by the other one, in and out of order;
+    /// the threads end before their bodies.
+    #[test]
+    fn blocks_are_nobody_elses() {
+        let (ended, n) = (Arc::new(AtomicUsize::new(0)), if cfg!(miri) { 30 } else { 3000 });
+        let meet = Barrier::new(2);
+        let made = thread::scope(|s| {
+            let make = |from: usize| {
+                meet.wait();
+                let mut kept = Vec::new();
+                for at in from..from + n {
+                    let byte = at as u8;
+                    kept.push(match at % 4 {
+                        0 => body::<3>(&ended, byte),
+                        1 => body::<200>(&ended, byte),
+                        2 => body::<1000>(&ended, byte),
+                        _ => body::<5000>(&ended, byte),
+                    });
+                    if at % 3 == 0 {
+                        kept.swap_remove(at % 7 % kept.len());
+                    }
+                }
+                kept
+            };
+            let threads = [0, n].map(|from| s.spawn(move || make(from)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        thread::scope(|s| made.into_iter().for_each(|kept| _ = s.spawn(|| drop(kept))));
+        assert_eq!(ended.load(Relaxed), 2 * n);
+    }
+}

@@ -172,7 +172,7 @@ impl Shared {
             if until.is_some_and(|(until, blocks)| now < until && turn.stays(blocks)) && !is_stopped {
                 next = turn.take_start();
                 next.iter_mut().for_each(|run| inner.seat_again(run, place));
-                inner.machine.likely_next().into_iter().for_each(Payload::prefetch);
+                inner.machine.likely_second().into_iter().for_each(Payload::prefetch);
                 return None;
             }
             let left = inner.seats.leave(place);
