@@ -35,7 +35,7 @@ struct Block<T: ?Sized> {
 
 // SAFETY: a reference is one to the value, and the last one drops that: as `Arc`.
 unsafe impl<T: ?Sized + Send + Sync> Send for Counted<T> {}
-// SAFETY: as above.
+// SAFETY: who shares a reference can make another one, and take that to another thread.
 unsafe impl<T: ?Sized + Send + Sync> Sync for Counted<T> {}
 
 impl<T: 'static> Counted<dyn Slot<T>> {
