@@ -3,19 +3,11 @@
 //! For what lies somewhere, and is known some hundred nanoseconds before it is used: the next of
 //! many in a line. What the processor foresees by itself, such as a row, needs none.
 
-use std::sync::Arc;
-
 /// The first bytes of this value, up to 128, are to be read soon. Without effect where there is no
 /// such hint.
 #[inline(always)]
-pub fn prefetch<T>(value: &T) {
+pub fn prefetch<T: ?Sized>(value: &T) {
     two_lines(std::ptr::from_ref(value).cast());
-}
-
-/// The same of what is behind this pointer, and of its counts, which stand before that.
-#[inline(always)]
-pub fn prefetch_arc<T: ?Sized>(pointer: &Arc<T>) {
-    two_lines(Arc::as_ptr(pointer).cast::<u8>().wrapping_sub(2 * size_of::<usize>()));
 }
 
 #[inline(always)]

@@ -25,7 +25,7 @@ mod output;
 mod process;
 mod watch;
 
-use crate::local::{Body, Call, Cell, Job, Slot, Wakers, body_of_one, outcome};
+use crate::local::{Body, Call, Cell, Counted, Job, Slot, Wakers, body_of_one, outcome};
 use crate::machine::{JobId, MEMORY, Outcome, Report, Request, State};
 use limits::Limits;
 use myriad_base::sys::mutex::Mutex;
@@ -274,8 +274,8 @@ impl Slot<CommandOutput> for Program {
     fn cell(&self) -> &Cell<CommandOutput> {
         &self.cell
     }
-    fn renew(&self) -> Option<(Arc<dyn Slot<CommandOutput>>, Request)> {
+    fn renew(&self) -> Option<(Counted<dyn Slot<CommandOutput>>, Request)> {
         let spec = self.spec.lock().take()?;
-        Some((Arc::new(Program::new(spec)), self.kept.lock().clone()?))
+        Some((Counted::new(Program::new(spec)), self.kept.lock().clone()?))
     }
 }

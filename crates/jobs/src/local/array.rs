@@ -1,6 +1,7 @@
 //! The body of an array: one closure, and the runs of its elements.
 
 use super::cell::{Body, Call, Cell, Slot};
+use super::counted::Counted;
 use super::job::{outcome, report};
 use super::wakers::Wakers;
 use crate::machine::{JobId, Outcome, Report, Request, State};
@@ -72,8 +73,8 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync + 'static> Slot<()> for Ar
     fn cell(&self) -> &Cell<()> {
         &self.cell
     }
-    fn renew(&self) -> Option<(Arc<dyn Slot<()>>, Request)> {
-        Some((Arc::new(Array::of(self.f.clone()?)), self.kept.lock().clone()?))
+    fn renew(&self) -> Option<(Counted<dyn Slot<()>>, Request)> {
+        Some((Counted::new(Array::of(self.f.clone()?)), self.kept.lock().clone()?))
     }
 }
 impl<F> Drop for Array<F> {

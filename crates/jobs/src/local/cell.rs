@@ -1,11 +1,13 @@
 //! What a job and its handle share: the closure, then the result.
 
+use super::counted::Counted;
 use super::error::JobError;
 use super::wakers::{Place, Wakers};
 use crate::machine::{Demand, JobId, Outcome, Report, Request, State};
-use myriad_base::sys::mutex::Mutex;
+use myriad_base::lock::spin::SpinLock;
 use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::StoredWaker;
+use std::cell::UnsafeCell;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -62,16 +64,24 @@ pub(crate) trait Slot<T>: Body {
     fn cell(&self) -> &Cell<T>;
     /// Of a job that has ended: a body that calls the same, and what was asked for. `None` if it
     /// can be called once.
-    fn renew(&self) -> Option<(Arc<dyn Slot<T>>, Request)> {
+    fn renew(&self) -> Option<(Counted<dyn Slot<T>>, Request)> {
         None
     }
 }
 
-/// See the module's header. The lock is held for some instructions, and no user code runs under it.
-#[derive(Debug)]
-pub(crate) struct Cell<T>(Mutex<Inside<T>>);
+/// See the module's header. (The lock is left with a store: a mutex takes an exchange, and each job
+/// comes here twice.)
+///
+/// **Invariant.** `inside` is used by the holder of `lock` only, for some instructions, among which
+/// is no user code and nothing that suspends or unwinds.
+pub(crate) struct Cell<T> {
+    lock: SpinLock,
+    inside: UnsafeCell<Inside<T>>,
+}
 
-#[derive(Debug)]
+// SAFETY: the value goes from thread to thread, and one thread at a time has what is inside.
+unsafe impl<T: Send> Sync for Cell<T> {}
+
 struct Inside<T> {
     left: Left<T>,
     state: Option<State>,
@@ -91,41 +101,53 @@ enum Left<T> {
 
 impl<T> Cell<T> {
     pub(crate) fn new() -> Cell<T> {
-        Cell(Mutex::new(Inside { left: Left::Nothing, state: None, wakers: None }))
+        let inside = Inside { left: Left::Nothing, state: None, wakers: None };
+        Cell { lock: SpinLock::new(), inside: UnsafeCell::new(inside) }
+    }
+    /// Each `f` of this file moves a value, looks at one, or keeps a waker.
+    #[inline]
+    fn locked<R>(&self, f: impl FnOnce(&mut Inside<T>) -> R) -> R {
+        // SAFETY: see the invariant, and `f` above.
+        let _lock = unsafe { self.lock.lock() };
+        // SAFETY: the holder of the lock is the only user of what is inside.
+        f(unsafe { &mut *self.inside.get() })
+    }
+    /// The last run has left that from now on.
+    fn leave(&self, left: Left<T>) {
+        self.locked(|inside| std::mem::replace(&mut inside.left, left)).discard();
     }
     /// The run has this result, or has failed for this reason.
     pub(crate) fn leave_with(&self, result: Result<T, Option<Arc<str>>>) {
-        let left = match result {
+        self.leave(match result {
             Ok(value) => Left::Value(value),
             Err(Some(reason)) => Left::Failure(reason),
             Err(None) => Left::Nothing,
-        };
-        let old = std::mem::replace(&mut self.0.lock().left, left);
-        old.discard();
+        });
     }
     /// Another attempt follows: of this one nothing is left. (It has failed, so there is no value.)
     pub(crate) fn note_retry(&self) {
-        self.0.lock().left = Left::Nothing;
+        self.leave(Left::Nothing);
     }
     /// A failure beside what the run leaves.
     pub(crate) fn fail(&self, reason: Arc<str>) {
-        let old = std::mem::replace(&mut self.0.lock().left, Left::Failure(reason));
-        old.discard();
+        self.leave(Left::Failure(reason));
     }
     /// The job ends because its runtime does.
     pub(crate) fn note_runtime_end(&self) {
-        let mut inside = self.0.lock();
-        if matches!(inside.left, Left::Nothing) {
-            inside.left = Left::RuntimeEnded;
-        }
+        self.locked(|inside| {
+            if matches!(inside.left, Left::Nothing) {
+                inside.left = Left::RuntimeEnded;
+            }
+        });
     }
     pub(crate) fn note_end(&self, state: State) -> Option<Box<Wakers>> {
-        let mut inside = self.0.lock();
-        inside.state = Some(state);
-        inside.wakers.take()
+        self.locked(|inside| {
+            inside.state = Some(state);
+            inside.wakers.take()
+        })
     }
     pub(crate) fn state(&self) -> Option<State> {
-        self.0.lock().state
+        self.locked(|inside| inside.state)
     }
     /// Waits until the job has ended.
     pub(crate) async fn wait(&self) -> State {
@@ -133,29 +155,26 @@ impl<T> Cell<T> {
         poll_fn(|cx| self.poll(cx, &mut waits.place)).await
     }
     fn poll(&self, cx: &mut Context<'_>, place: &mut Place) -> Poll<State> {
-        {
-            let inside = self.0.lock();
-            if let Some(state) = inside.state {
-                return Poll::Ready(state);
-            }
-            if inside.wakers.as_ref().is_some_and(|wakers| wakers.has(*place, cx.waker())) {
-                return Poll::Pending;
-            }
+        let early = self.locked(|inside| match (inside.state, &inside.wakers) {
+            (Some(state), _) => Some(Poll::Ready(state)),
+            (None, Some(wakers)) if wakers.has(*place, cx.waker()) => Some(Poll::Pending),
+            _ => None,
+        });
+        if let Some(poll) = early {
+            return poll;
         }
         // Cloned without the lock: a waker is user code.
         let waker = StoredWaker::clone_of(cx.waker());
-        let mut inside = self.0.lock();
-        let (old, poll) = match inside.state {
+        let (old, poll) = self.locked(|inside| match inside.state {
             None => (inside.wakers.get_or_insert_default().put(place, waker), Poll::Pending),
             Some(state) => (Some(waker), Poll::Ready(state)),
-        };
-        drop(inside);
+        });
         old.into_iter().for_each(StoredWaker::discard);
         poll
     }
     /// What came out of a job that has ended so.
     pub(crate) fn take(&self, id: JobId, state: State) -> Result<T, JobError> {
-        let left = std::mem::replace(&mut self.0.lock().left, Left::Nothing);
+        let left = self.locked(|inside| std::mem::replace(&mut inside.left, Left::Nothing));
         match (state, left) {
             (State::Done, Left::Value(value)) => Ok(value),
             (State::Done, _) => Err(JobError::Lost(id)),
@@ -181,7 +200,7 @@ impl<T> Left<T> {
 
 impl<T> Drop for Cell<T> {
     fn drop(&mut self) {
-        let inside = self.0.get_mut();
+        let inside = self.inside.get_mut();
         inside.wakers.take().into_iter().flat_map(|mut wakers| wakers.take()).for_each(StoredWaker::discard);
         std::mem::replace(&mut inside.left, Left::Nothing).discard();
     }
@@ -195,7 +214,7 @@ struct Waits<'a, T> {
 
 impl<T> Drop for Waits<'_, T> {
     fn drop(&mut self) {
-        let waker = self.cell.0.lock().wakers.as_mut().and_then(|wakers| wakers.leave(self.place));
+        let waker = self.cell.locked(|inside| inside.wakers.as_mut().and_then(|wakers| wakers.leave(self.place)));
         waker.into_iter().for_each(StoredWaker::discard);
     }
 }

@@ -1,6 +1,7 @@
 //! The handle of a job that was submitted.
 
 use super::cell::{Body, Slot};
+use super::counted::Counted;
 use super::error::JobError;
 use super::job::Job;
 use super::shared::Shared;
@@ -23,12 +24,12 @@ use std::sync::Arc;
 /// ```
 pub struct JobHandle<T> {
     id: JobId,
-    slot: Arc<dyn Slot<T>>,
+    slot: Counted<dyn Slot<T>>,
     queue: Arc<Shared>,
 }
 
 impl<T> JobHandle<T> {
-    pub(super) fn new(id: JobId, slot: Arc<dyn Slot<T>>, queue: Arc<Shared>) -> JobHandle<T> {
+    pub(super) fn new(id: JobId, slot: Counted<dyn Slot<T>>, queue: Arc<Shared>) -> JobHandle<T> {
         JobHandle { id, slot, queue }
     }
     /// The job's number.
@@ -44,8 +45,8 @@ impl<T> JobHandle<T> {
         self.queue.number
     }
     /// What it runs: its end can be asked for there when the queue has forgotten the job.
-    pub(super) fn body(&self) -> Arc<dyn Body> {
-        self.slot.clone()
+    pub(super) fn body(&self) -> Counted<dyn Body> {
+        self.slot.clone().into_body()
     }
     /// Its state. Never blocks.
     pub fn state(&self) -> State {

@@ -1,6 +1,8 @@
 //! A job that is to be submitted: what it runs, and what it asks for.
 
 use super::cell::{Body, Call, Cell, Slot};
+use super::closure::Closure;
+use super::counted::Counted;
 use super::handle::JobHandle;
 use super::wakers::Wakers;
 use crate::machine::{
@@ -52,7 +54,7 @@ use std::time::{Duration, SystemTime};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Job<T> {
-    pub(super) body: Arc<dyn Slot<T>>,
+    pub(super) body: Counted<dyn Slot<T>>,
     pub(super) plain: Plain,
     /// What this job depends on, if that is one job, and there is nothing more.
     pub(super) after: Option<(JobRef, When)>,
@@ -96,13 +98,13 @@ pub(super) enum Begin {
 impl<T: Send + 'static> Job<T> {
     /// A job from a closure. Its result is the handle's; a panic is a failure.
     pub fn new(f: impl FnOnce() -> T + Send + 'static) -> Job<T> {
-        Job::from_body(Once { f: Mutex::new(Some(move || Ok::<T, Arc<str>>(f()))), cell: Cell::new() }, false)
+        Job::from_body(Once { f: Closure::new(move || Ok::<T, Arc<str>>(f())), cell: Cell::new() }, false)
     }
 
     /// A job from a closure that may fail: an error is a failure, as a panic is.
     pub fn fallible<E: fmt::Display>(f: impl FnOnce() -> Result<T, E> + Send + 'static) -> Job<T> {
         let f = move || f().map_err(|error| error.to_string().into());
-        Job::from_body(Once { f: Mutex::new(Some(f)), cell: Cell::new() }, false)
+        Job::from_body(Once { f: Closure::new(f), cell: Cell::new() }, false)
     }
 
     /// A job that can be called again, so it may have [retries](Job::retries).
@@ -127,7 +129,7 @@ impl<T: Send + 'static> Job<T> {
     }
 
     /// The job of this handle, which has ended, to be submitted again.
-    pub(super) fn of_ended(handle: &JobHandle<T>, body: Arc<dyn Slot<T>>, request: Request) -> Job<T> {
+    pub(super) fn of_ended(handle: &JobHandle<T>, body: Counted<dyn Slot<T>>, request: Request) -> Job<T> {
         // (What it waited for has come, or never will.)
         let array = request.array.map(|array| ArrayRequest { each_of: None, ..array });
         let demand = &request.demand;
@@ -142,7 +144,7 @@ impl<T: Send + 'static> Job<T> {
     #[inline]
     pub(crate) fn from_body(body: impl Slot<T> + 'static, again: bool) -> Job<T> {
         let plain = Plain { cpu: WHOLE, ..Plain::default() };
-        Job { body: Arc::new(body), plain, after: None, more: None, again }
+        Job { body: Counted::new(body), plain, after: None, more: None, again }
     }
 }
 
@@ -342,7 +344,7 @@ impl<T> fmt::Debug for Job<T> {
 pub struct JobRef {
     pub(super) id: JobId,
     /// Of a handle: the number of its queue, and what the job runs.
-    handle: Option<(u64, Arc<dyn Body>)>,
+    handle: Option<(u64, Counted<dyn Body>)>,
 }
 
 impl JobRef {
@@ -440,7 +442,7 @@ pub(super) fn report(outcome: Outcome, reason: Option<&Arc<str>>) -> Option<Box<
 
 /// A closure that is called once.
 struct Once<F, T> {
-    f: Mutex<Option<F>>,
+    f: Closure<F>,
     cell: Cell<T>,
 }
 
@@ -475,8 +477,7 @@ impl<F: FnOnce() -> Result<T, Arc<str>> + Send, T: Send> Body for Once<F, T> {
         std::mem::needs_drop::<T>() // (The closure is gone.)
     }
     fn run(&self, _: Call) -> (Outcome, Option<Box<Report>>) {
-        let f = self.f.lock().take();
-        let (outcome, result) = match f {
+        let (outcome, result) = match self.f.take() {
             Some(f) => outcome(user_code::body(f)),
             None => (Outcome::Stopped, Err(None)),
         };
@@ -492,9 +493,7 @@ impl<F: FnOnce() -> Result<T, Arc<str>> + Send, T: Send> Slot<T> for Once<F, T> 
 }
 impl<F, T> Drop for Once<F, T> {
     fn drop(&mut self) {
-        if let Some(f) = self.f.get_mut().take() {
-            unwind::drop_quietly(f);
-        }
+        self.f.take().into_iter().for_each(unwind::drop_quietly);
     }
 }
 
@@ -523,10 +522,10 @@ impl<F: FnMut() -> Result<T, Arc<str>> + Send + 'static, T: Send + 'static> Slot
     fn cell(&self) -> &Cell<T> {
         &self.cell
     }
-    fn renew(&self) -> Option<(Arc<dyn Slot<T>>, Request)> {
+    fn renew(&self) -> Option<(Counted<dyn Slot<T>>, Request)> {
         let f = Mutex::new(Some(self.f.lock().take()?));
         let request = self.kept.lock().clone()?;
-        Some((Arc::new(Again { f, kept: Mutex::new(None), cell: Cell::new() }), request))
+        Some((Counted::new(Again { f, kept: Mutex::new(None), cell: Cell::new() }), request))
     }
 }
 impl<F, T> Drop for Again<F, T> {

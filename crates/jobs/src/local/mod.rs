@@ -1,8 +1,11 @@
 //! The queue of a process: how it is made.
 
 mod array;
+mod blocks;
 mod cell;
 mod chart;
+mod closure;
+mod counted;
 mod error;
 mod event;
 mod handle;
@@ -20,6 +23,7 @@ mod view;
 mod wakers;
 
 pub(crate) use cell::{Body, Call, Cell, Slot};
+pub(crate) use counted::Counted;
 pub use error::JobError;
 pub use event::Event;
 pub use handle::JobHandle;

@@ -77,17 +77,17 @@ impl Queue {
     ///     "the job asks for 16 cpus of cpu, and there are 8 cpus: ask for less, or add capacity"
     /// );
     /// ```
-    pub fn submit<T: 'static>(&self, job: Job<T>) -> Result<JobHandle<T>, Refused> {
-        let mut job = job;
+    pub fn submit<T: 'static>(&self, mut job: Job<T>) -> Result<JobHandle<T>, Refused> {
+        // (Its parts are used where they are: to move it as a whole waits for what was just
+        // written.)
         if job.again && job.more.is_none() {
             job.more();
         }
-        let Job { body, plain, after, more, again } = job;
-        let id = match more {
-            None => self.0.submit_plain(&plain, after.as_ref(), body.clone())?,
-            Some(more) => self.0.submit(&plain, more, again, &body)?,
+        let id = match job.more.take() {
+            None => self.0.submit_plain(&job.plain, job.after.as_ref(), job.body.twin().into_body())?,
+            Some(more) => self.0.submit(&job.plain, more, job.again, &job.body)?,
         };
-        Ok(JobHandle::new(id, body, self.0.clone()))
+        Ok(JobHandle::new(id, job.body, self.0.clone()))
     }
 
     /// Takes several jobs, in this order. The first that is refused ends that; the ones before it

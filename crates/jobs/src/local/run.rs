@@ -12,7 +12,6 @@ use super::job::outcome;
 use super::seats::{Place, RunTask, Seated};
 use super::shared::{NewRun, Payload, Shared, Turn};
 use crate::machine::{JobId, Outcome, Report, State, Time};
-use myriad_base::sys::prefetch::prefetch_arc;
 use myriad_core::engine::running::{self, UnderWay};
 use myriad_core::engine::user_code::{self, StoredWaker};
 use myriad_core::{block_on, blocking, cancel};
@@ -173,7 +172,7 @@ impl Shared {
             if until.is_some_and(|(until, blocks)| now < until && turn.stays(blocks)) && !is_stopped {
                 next = turn.take_start();
                 next.iter_mut().for_each(|run| inner.seat_again(run, place));
-                inner.machine.likely_next().into_iter().for_each(prefetch_arc);
+                inner.machine.likely_second().into_iter().for_each(Payload::prefetch);
                 return None;
             }
             let left = inner.seats.leave(place);

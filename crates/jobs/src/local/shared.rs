@@ -11,6 +11,7 @@
 //! (`run.rs`). The end of a job and the start of the next are one turn of the lock.
 
 use super::cell::{Body, Call};
+use super::counted::Counted;
 use super::event::{Event, Listeners};
 use super::outside::Outside;
 use super::seats::{Place as RunPlace, Seats};
@@ -29,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::task::{Context, Poll};
 
-pub(super) type Payload = Arc<dyn Body>;
+pub(super) type Payload = Counted<dyn Body>;
 
 pub(super) struct Shared {
     /// Of no other queue of the process.

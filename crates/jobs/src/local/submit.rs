@@ -1,6 +1,7 @@
 //! A job comes into the queue.
 
 use super::cell::Slot;
+use super::counted::Counted;
 use super::job::{Asks, Begin, JobRef, nanos};
 use super::shared::{Payload, Shared, Turn};
 use crate::machine::{After, CPU, Demand, JobId, MEMORY, Machine, Plain, Refused, Request, When};
@@ -48,7 +49,7 @@ impl Shared {
         plain: &Plain,
         mut asks: Box<Asks>,
         again: bool,
-        slot: &Arc<dyn Slot<T>>,
+        slot: &Counted<dyn Slot<T>>,
     ) -> Result<JobId, Refused> {
         if let Some(wrong) = asks.wrong.take() {
             return Err(wrong);
@@ -84,7 +85,7 @@ impl Shared {
             if again {
                 slot.keep(request);
             }
-            let id = inner.machine.submit(now, request, &known, slot.clone());
+            let id = inner.machine.submit(now, request, &known, slot.clone().into_body());
             slot.note_submitted(id);
             self.turn(inner, now, &mut turn);
             Ok(id)

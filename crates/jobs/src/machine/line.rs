@@ -160,8 +160,8 @@ impl Class {
             if line.listed == Some(level) {
                 while let Some(&entry) = line.entries.front() {
                     if stands(table, self.at, priority, entry) {
-                        // (That one is looked at when this one starts.)
-                        line.entries.get(1).into_iter().for_each(|next| table.prefetch(next.1));
+                        // (That one is looked at when the one before it starts.)
+                        line.entries.get(2).into_iter().for_each(|third| table.prefetch(third.1));
                         let rank = Rank::new(priority, entry, ageing);
                         if rank.level == level {
                             return Some(rank);
@@ -194,6 +194,13 @@ impl Class {
                 }
             }
         }
+    }
+
+    /// The job behind the first one, if it is of the same priority.
+    #[inline]
+    pub(super) fn second(&self) -> Option<u64> {
+        let Reverse((_, _, at)) = self.heads.peek()?;
+        self.lines[*at as usize].entries.get(1).map(|entry| entry.1)
     }
 
     /// Takes out the job that the class is placed by. The next call of `first` sees to the heap.

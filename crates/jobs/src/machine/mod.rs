@@ -247,11 +247,12 @@ impl<P: Clone> Machine<P> {
     pub(crate) fn payload(&self, id: JobId) -> Option<&P> {
         self.table.get(id.0)?.payload.as_ref()
     }
-    /// What was submitted with the job that starts next, if that is easily said.
+    /// What was submitted with the job that starts after the next one, if that is easily said.
     #[inline]
-    pub(crate) fn likely_next(&self) -> Option<&P> {
+    pub(crate) fn likely_second(&self) -> Option<&P> {
         let [group] = &*self.groups else { return None };
-        self.table.get(group.ready.first()?.0.id)?.payload.as_ref()
+        let second = self.classes.get(group.ready.first()?.1).second()?;
+        self.table.get(second)?.payload.as_ref()
     }
     /// What a job asks for.
     pub(crate) fn demand(&self, id: JobId) -> Option<&Demand> {

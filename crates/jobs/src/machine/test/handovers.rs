@@ -1,6 +1,6 @@
 //! An end and a decision in one call come to the same as the two calls.
 
-use super::super::change::Change;
+use super::super::{After, When, change::Change};
 use super::*;
 
 /// What happens to two machines alike.
@@ -26,6 +26,7 @@ fn happens(dice: &mut Dice, now: Time, running: &[JobId]) -> Happens {
             held: dice.one_in(10),
             begin: if dice.one_in(20) { now + 5 } else { 0 },
             name: dice.one_in(20).then(|| "named".into()),
+            after: after(dice, now),
             array: if dice.one_in(30) { array(2, 1) } else { None },
             ..cpus(if dice.one_in(12) { 2 } else { 1 })
         }),
@@ -39,6 +40,39 @@ fn happens(dice: &mut Dice, now: Time, running: &[JobId]) -> Happens {
         18 if dice.one_in(4) => Happens::Capacity(dice.below(4) * WHOLE),
         _ => Happens::Change(any),
     }
+}
+
+/// Mostly none; else mostly one of the last jobs.
+fn after(dice: &mut Dice, now: Time) -> Vec<After> {
+    let all = [When::Done, When::Done, When::Ended, When::Failed, When::Started];
+    let some = if dice.one_in(3) { 1 + dice.below(2) } else { 0 };
+    let each = |_| After { job: JobId(1 + dice.below(now / 2 + 1)), when: all[dice.below(5) as usize] };
+    (0..some).map(each).collect()
+}
+
+/// Jobs that wait for each other in a row: at each end nothing is ready but the next one.
+#[test]
+fn a_chain_is_handed_on() {
+    let mut m = machine(2, 10, Rules::default());
+    let first = submit(&mut m, 1, cpus(2));
+    let mut last = first;
+    for when in [When::Done, When::Ended, When::Done] {
+        let after = vec![After { job: last, when }];
+        last = submit(&mut m, 1, Request { after, ..cpus(2) });
+    }
+    decisions(&mut m, 1);
+    for id in first.0..last.0 {
+        assert!(end_and_decide(&mut m, 2, JobId(id), Outcome::Done), "{id}");
+        let next = [m.next_decision(), m.next_decision(), m.next_decision()];
+        assert!(
+            matches!(next, [Some(Decision::Ended { .. }), Some(Decision::Start { attempt: 1, .. }), None]),
+            "{next:?}"
+        );
+        assert_eq!(m.state(JobId(id + 1)), Ok(State::Running));
+        m.check();
+    }
+    assert!(!end_and_decide(&mut m, 3, last, Outcome::Done));
+    assert_eq!((m.alive(), m.running()), (0, 0));
 }
 
 #[test]
