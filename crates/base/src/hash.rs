@@ -55,6 +55,8 @@ impl Keyed {
     /// With this secret, of which nobody outside of the process knows anything.
     pub fn new(secret: [u64; 2]) -> Keyed {
         let [begin, factor] = secret;
+        // (All products by none, and by all ones, fold to one word.)
+        let factor = if factor.wrapping_add(1) <= 1 { FACTOR } else { factor };
         Keyed { begin, factor }
     }
 }
