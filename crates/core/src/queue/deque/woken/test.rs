@@ -104,14 +104,10 @@ fn tombstones_of_short_runs_need_no_more_room() {
 #[test]
 fn who_moves_down_is_claimed() {
     let (deque, woken, spawned) = (Deque::new(Fence::new(0), 8), futures(6), records(20));
-    for i in 0..3 {
-        owner(&deque).push_woken(runnable(&woken[i]));
-    }
+    woken[..3].iter().for_each(|record| _ = owner(&deque).push_woken(runnable(record)));
     owner(&deque).push(unstarted(&spawned[0]));
     owner(&deque).push(unstarted(&spawned[1]));
-    for i in 3..6 {
-        owner(&deque).push_woken(runnable(&woken[i]));
-    }
+    woken[3..].iter().for_each(|record| _ = owner(&deque).push_woken(runnable(record)));
     assert!([pop(&deque), pop(&deque)].iter().all(|task| !task.is_null()), "of eight, none is above");
     assert!(owner(&deque).claim(task_ref(&spawned[0])).is_some());
     (2..15).for_each(|i| _ = owner(&deque).push(unstarted(&spawned[i])));
