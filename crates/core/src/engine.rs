@@ -98,11 +98,12 @@ pub mod split {
 /// Which task is under way: [`UnderWay`](running::UnderWay), to be known again, or to be cancelled
 /// by one who knows that it has not ended, without a handle and without a table; and whether
 /// [something may run](running::has_room) on top of it, or [after it](running::is_as_new) in the
-/// same task. [`call_nested`](running::call_nested) calls
-/// ends that bring about others, a few on top of each other.
+/// same task; and who hears of it if the runtime ends and [leaves](running::watched) the task
+/// blocked. [`call_nested`](running::call_nested) calls ends that bring about others, a few on top
+/// of each other.
 pub mod running {
     pub use crate::api::nested::call_nested;
-    pub use crate::api::running::{ToTell, UnderWay, delay_shutdown, has_room, is_as_new};
+    pub use crate::api::running::{ToTell, UnderWay, Watcher, delay_shutdown, has_room, is_as_new, watched};
     pub use crate::sched::pool::ShutdownDelay;
 }
 

@@ -2,6 +2,8 @@
 
 use crate::record::header::{Header, TaskFlags};
 use crate::record::task::TaskRef;
+use crate::record::watch::Watched;
+pub use crate::record::watch::Watcher;
 use crate::sched::cancel::request;
 use crate::sched::pool::{Handle, ShutdownDelay};
 use crate::sched::{borrower, worker};
@@ -65,6 +67,19 @@ pub fn has_room(pool: Handle) -> bool {
 /// The runtime of the calling task does not stop as long as this is held. `None`: it is about to.
 pub fn delay_shutdown() -> Option<ShutdownDelay> {
     worker::current().map_or(Some(ShutdownDelay::NONE), |w| w.pool.delays.begin())
+}
+
+/// Calls `f`; if the calling task is blocked in it when its runtime ends, and so never goes on,
+/// `watcher` is told.
+///
+/// # Safety
+/// The caller is the closure that the task was spawned with, of no scope, in no other call of this.
+#[inline(always)]
+pub unsafe fn watched<R>(watcher: &impl Watcher, f: impl FnOnce() -> R) -> R {
+    // SAFETY: the task runs the closure that it was spawned with, of no scope (this function's
+    // contract): so its record is of the heap, and the closure ends after this call.
+    let _watched = worker::current().map(|w| unsafe { Watched::new(w.running_record().cast_mut(), watcher) });
+    f()
 }
 
 /// A task that was marked, and is to be told.

@@ -12,3 +12,4 @@ pub(crate) mod position;
 pub(crate) mod state;
 pub(crate) mod step;
 pub(crate) mod task;
+pub(crate) mod watch;

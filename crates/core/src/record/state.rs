@@ -36,6 +36,8 @@ pub(crate) const RUNNING: u32 = 3;
 pub(crate) const NOTIFIED: u32 = 4;
 /// Never polled: no waker exists yet, so the first poll need not be ordered after any wake.
 pub(crate) const NEW: u32 = 5;
+/// A closure that runs, whose record says who hears if it is left: see [`watch`](super::watch).
+const WATCHED: u32 = 6;
 
 const STATE: u32 = 7;
 const GENERATION_SHIFT: u32 = 3;
@@ -67,6 +69,22 @@ pub(crate) fn end(state: &AtomicU32) {
 /// Has it never been polled? For whoever has it in hands.
 pub(crate) fn is_new(state: &AtomicU32) -> bool {
     state.load(Relaxed) & STATE == NEW
+}
+
+/// A closure that runs is watched from now on, or is no more. By its runner. (To a late waker of a
+/// future that was in this memory, either is a state in which nothing is to be woken.)
+#[inline(always)]
+pub(crate) fn set_watched(state: &AtomicU32, is_watched: bool) {
+    // Relaxed: who looks has seen that the runner's worker has ended. Nobody else writes: the word
+    // of a closure says that nothing is to be woken.
+    let now = state.load(Relaxed) & !STATE | if is_watched { WATCHED } else { FREE };
+    state.overwrite(now, Relaxed);
+}
+
+/// Is it a closure that is watched?
+pub(crate) fn is_watched(state: &AtomicU32) -> bool {
+    // Relaxed: as above.
+    state.load(Relaxed) & STATE == WATCHED
 }
 
 /// Does it wait for a wake? A guess, where it may be polled meanwhile.

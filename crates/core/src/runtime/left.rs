@@ -2,7 +2,8 @@
 //!
 //! A stack cannot be unwound from outside, so such a task keeps its stack, its record, and what it
 //! owns. Whoever holds its handle is told: the record is completed for the joiner
-//! ([`Outcome::Left`]), and nobody frees it.
+//! ([`Outcome::Left`]), and nobody frees it. What runs in such a task for others, as the nodes of a
+//! dataflow do, hears of it by a pointer in the record ([`watch`]).
 //!
 //! **Who cannot be told.** Who has lent the task a frame: `run` from outside of the runtime, and
 //! the owner of a scope. What the task has borrowed there it may have lent to others (to a call on
@@ -17,7 +18,7 @@ use crate::queue::parked::Parked;
 use crate::record::header::{DONE, Header, Outcome};
 use crate::record::held::Ending;
 use crate::record::position::Position;
-use crate::record::{memory, position};
+use crate::record::{memory, position, watch};
 use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
 use crate::sched::waker::wake_waiter;
@@ -98,6 +99,8 @@ unsafe fn tell(pool: &'static Pool, task: *mut Header) {
         Ending::Awaited(waiter) => _ = wake_waiter(worker::current(), waiter),
         Ending::Held => {}
     }
+    // SAFETY: as above, and a record is told once: it has ended now.
+    unsafe { watch::tell(task) };
 }
 
 /// Ends the process if somebody waits who cannot be told.

@@ -104,6 +104,8 @@ pub trait Kept: Send + 'static {
     fn gate(_: &Self::Edges) -> Option<&Arc<Gate>> {
         None
     }
+    /// The body never goes on: whose turn comes after the node's is let go on.
+    fn end_turn(&mut self) {}
     /// Fetches it, before the body.
     #[inline]
     fn fetch(&mut self) -> Result<(), Cause> {
@@ -136,6 +138,9 @@ macro_rules! tuples {
             #[inline]
             fn gate(_edges: &Self::Edges) -> Option<&Arc<Gate>> {
                 None$(.or_else(|| $arg::gate(&_edges.$at)))*
+            }
+            fn end_turn(&mut self) {
+                $(self.$at.end_turn();)*
             }
             #[inline]
             fn fetch(&mut self) -> Result<(), Cause> {

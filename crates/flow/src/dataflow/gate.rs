@@ -91,4 +91,9 @@ impl Runnable for Admitted {
     fn skip(self: Arc<Self>, ready: &mut Ready) {
         self.node.clone().skip(ready);
     }
+
+    unsafe fn end_left(&self, ready: &mut Ready) {
+        // SAFETY: this function's contract.
+        unsafe { self.node.end_left(ready) };
+    }
 }

@@ -22,6 +22,7 @@ mod runner;
 mod settings;
 mod several;
 mod time_limits;
+mod work;
 
 pub use crate::graph::Cause;
 pub use crate::stored::{StoreError, Stored};
@@ -63,6 +64,10 @@ use std::panic::Location;
 ///
 /// # Cancellation
 /// As a detached task, the node does not end with its spawner. See [`Handle::cancel`].
+///
+/// If its runtime ends, a node that has not begun is cancelled. One whose body is blocked then ends
+/// with [`Cause::RuntimeEnded`]; what it was lent stays lent, and whoever waits to take it gets
+/// that error.
 ///
 /// # Foreign threads
 /// The node runs on the global runtime.

@@ -8,10 +8,10 @@ use super::output::{Origin, Outcome, Output, OutputClaim, Parent};
 use super::ready::{Dependent, InTask, Ready, Runnable, offer};
 use super::runner::Runner;
 use super::settings::{NodeName, Settings};
+use super::work::Work;
 use crate::graph::Cause;
 use crate::protocol::{Countdown, Edge};
 use myriad_base::sys::atomic::{Ordering::Acquire, fence};
-use myriad_base::sys::cell::UnsafeCell;
 use myriad_core::engine::running::delay_shutdown;
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::{Handle as Pool, cancel};
@@ -24,13 +24,13 @@ struct ValueNode<T: 'static, W, K: Kept> {
     countdown: Countdown,
     runner: Runner,
     settings: Settings,
-    /// Taken out by who has the claim of the output.
-    work: UnsafeCell<Option<(W, K)>>,
+    /// Of who has the claim of the output.
+    work: Work<W, K>,
     edges: K::Edges,
 }
 
-// SAFETY: the work is reached by one at a time: who makes the node, and then who has the claim. The
-// rest is `Sync` by itself.
+// SAFETY: the work is reached by one at a time: who makes the node, who has the claim, and whoever
+// hears that this one never goes on. The rest is `Sync` by itself.
 unsafe impl<T: Send + 'static, W: Send, K: Kept> Sync for ValueNode<T, W, K> {}
 
 /// Makes a node, which runs when all that its arguments come from have ended.
@@ -49,7 +49,7 @@ where
         countdown: Countdown::new(),
         runner: Runner::new(),
         settings,
-        work: UnsafeCell::new(Some((work, kept))),
+        work: Work::new(work, kept),
         edges,
     });
     let mut waits_for = 0;
@@ -63,7 +63,7 @@ where
     };
     // SAFETY: nobody else has the claim: no handle is there yet, and the node is not ready while it
     // is made.
-    if let Some((_, kept)) = node.work.with(|work| unsafe { (*work).as_ref() }) {
+    if let Some(kept) = unsafe { node.work.kept() } {
         kept.each(&node.edges, &mut link);
     }
     let handle = Handle::new(node.clone());
@@ -85,8 +85,8 @@ impl<T: Send + 'static, W, K: Kept> ValueNode<T, W, K> {
     /// What is to be done; it is there as long as there is a claim.
     #[inline]
     fn take_work(&self, _: &OutputClaim<'_, T>) -> Option<(W, K)> {
-        // SAFETY: who has the claim of this node's output takes it.
-        self.work.with_mut(|work| unsafe { (*work).take() })
+        // SAFETY: who has the claim of this node's output takes it; the body begins after that.
+        unsafe { self.work.take() }
     }
 
     #[cold]
@@ -121,19 +121,22 @@ impl<T: Send + 'static, W, K: Kept> ValueNode<T, W, K> {
         ready: &mut Ready,
     ) -> bool
     where
-        W: FnOnce(&mut K) -> Result<T, Cause>,
+        W: FnOnce(&mut K) -> Result<T, Cause> + Send + 'static,
     {
         let Some(claim) = self.output.claim() else {
             self.leave(ready);
             return false;
         };
-        let Some((work, mut kept)) = self.take_work(&claim) else { unreachable!("it goes with the claim") };
+        ready.ends(&self);
         if self.settings.is_lazy() && self.is_out_of_reach() {
-            unwind::drop_quietly((work, kept));
+            unwind::drop_quietly(self.take_work(&claim));
             let ended = self.output.end(claim, self.failed(Cause::Cancelled));
             ready.after(ended);
+            ready.has_ended();
             return false;
         }
+        // SAFETY: as in `take_work`. There is one claim, so this is called once.
+        let Some((work, kept)) = (unsafe { self.work.begin() }) else { unreachable!("it goes with the claim") };
         let body = || {
             user_code::body(|| {
                 // The nodes before it need not have waited, in a long chain. So the node can be
@@ -143,8 +146,8 @@ impl<T: Send + 'static, W, K: Kept> ValueNode<T, W, K> {
                 } else {
                     cancel::check();
                 }
-                fetch(&mut kept)?;
-                work(&mut kept)
+                fetch(kept)?;
+                work(kept)
             })
         };
         // SAFETY: there is one claim of a node's output, so this is called once.
@@ -162,9 +165,11 @@ impl<T: Send + 'static, W, K: Kept> ValueNode<T, W, K> {
             Ok((Err(payload), was_asked)) => (self.failed(Cause::panicked(payload)), was_asked),
         };
         // What was lent is given back before anybody is told.
-        drop(kept);
+        // SAFETY: it was called with that, or dropped.
+        drop(unsafe { self.work.end() });
         let ended = self.output.end(claim, outcome);
         ready.after(ended);
+        ready.has_ended();
         self.leave(ready);
         is_cancelled
     }
@@ -204,8 +209,7 @@ where
 
     fn end_unbegun(&self, cause: Cause) -> bool {
         let Some(claim) = self.output.claim() else { return false };
-        let work = self.take_work(&claim);
-        unwind::drop_quietly(work);
+        unwind::drop_quietly(self.take_work(&claim));
         let ended = self.output.end(claim, self.failed(cause));
         Ready::elsewhere(|ready| ready.after(ended));
         true
@@ -259,11 +263,26 @@ where
     #[cold]
     fn skip(self: Arc<Self>, ready: &mut Ready) {
         let Some(claim) = self.output.claim() else { return self.leave(ready) };
+        ready.ends(&self);
         let Some((work, kept)) = self.take_work(&claim) else { unreachable!("it goes with the claim") };
         let outcome = self.skipped(&kept);
         unwind::drop_quietly((work, kept));
         let ended = self.output.end(claim, outcome);
         ready.after(ended);
+        ready.has_ended();
         self.leave(ready);
+    }
+
+    #[cold]
+    unsafe fn end_left(&self, ready: &mut Ready) {
+        self.runner.abandon();
+        let error = NodeError::itself(self.name(), Cause::RuntimeEnded);
+        // SAFETY: who has the claim never goes on (this function's contract).
+        if let Some(kept) = unsafe { self.work.kept() } {
+            kept.each(&self.edges, &mut |parent, _| parent.stays_lent(&error, ready));
+            kept.end_turn();
+        }
+        // SAFETY: this function's contract.
+        unsafe { self.output.end_left(&error, ready) };
     }
 }

@@ -4,10 +4,8 @@ use super::args::{Args, Body, BodyAgain, Kept};
 use super::cache::{AtCache, Cache};
 use super::checkpoints::{AtCheckpoint, Checkpoints};
 use super::handle::Handle;
-use super::kept::LentAll;
 use super::node;
-use super::order::{Bulk, Sequence, Turn};
-use super::output::Origin;
+use super::order::{Bulk, KeptOrder, Order, Sequence};
 use super::recall::Recall;
 use super::settings::{NodeName, Said, Settings};
 use super::time_limits::{TimeLimits, attempts, within};
@@ -38,8 +36,7 @@ pub struct Options<R = ()> {
     said: Said,
     pool: Option<Pool>,
     pub(super) limits: TimeLimits,
-    turns: Vec<Turn>,
-    after: Vec<Arc<dyn Origin<()>>>,
+    order: Order,
     recall: R,
 }
 
@@ -65,7 +62,7 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         let (said, limits) = (Said::default(), TimeLimits::default());
-        Options { said, pool: None, limits, turns: Vec::new(), after: Vec::new(), recall: () }
+        Options { said, pool: None, limits, order: Order::default(), recall: () }
     }
 }
 
@@ -153,9 +150,7 @@ impl<R> Options<R> {
     /// # Ok::<(), flow::NodeError>(())
     /// ```
     pub fn in_sequence(mut self, sequence: &Sequence) -> Self {
-        let (turn, before) = sequence.next();
-        self.turns.push(turn);
-        self.after.push(before);
+        self.order.in_sequence(sequence);
         self
     }
 
@@ -172,7 +167,7 @@ impl<R> Options<R> {
     /// # Ok::<(), flow::NodeError>(())
     /// ```
     pub fn in_bulk(mut self, bulk: &Bulk) -> Self {
-        self.after.push(bulk.gate());
+        self.order.in_bulk(bulk);
         self
     }
 
@@ -200,8 +195,8 @@ impl<R> Options<R> {
     }
 
     fn recall<S>(self, next: S) -> Options<(R, S)> {
-        let Options { said, pool, limits, turns, after, recall } = self;
-        Options { said, pool, limits, turns, after, recall: (recall, next) }
+        let Options { said, pool, limits, order, recall } = self;
+        Options { said, pool, limits, order, recall: (recall, next) }
     }
 
     /// As [`spawn`](super::spawn), with these options.
@@ -261,17 +256,15 @@ impl<R> Options<R> {
     {
         let said = Some(Arc::new(self.said));
         let settings = Settings { pool: self.pool.unwrap_or_else(engine::home), name: NodeName { place, said } };
-        let (pool, turns, recall) = (settings.pool, self.turns, self.recall);
+        let (pool, recall) = (settings.pool, self.recall);
         let expiry = self.limits.expiry(pool);
         let watch = expiry.clone();
         let name = settings.name.clone();
-        let work = move |kept: &mut (X, A::Kept, LentAll<()>)| {
-            // Until the end of the body.
-            let _turns = turns;
+        let work = move |kept: &mut (X, A::Kept, KeptOrder)| {
             expiry.begin();
             end(name, expiry.in_all(|| recall.call(|| work(&mut kept.1)))?)
         };
-        let handle = node::start(work, (beside, args.keep(), LentAll::new(self.after)), settings);
+        let handle = node::start(work, (beside, args.keep(), self.order.keep()), settings);
         watch.watch(pool, handle.source());
         handle
     }

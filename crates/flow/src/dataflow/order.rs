@@ -1,12 +1,14 @@
 //! Nodes in an order that their arguments do not say: one after the other, or all at once.
 
-use super::args::{Args, Body};
+use super::args::{Args, Body, Kept};
 use super::handle::Handle;
+use super::kept::LentAll;
 use super::options::Options;
-use super::output::{Origin, Taker, pass_to};
+use super::output::{Origin, Parent, Taker, pass_to};
 use super::promise::Promise;
-use super::ready::Ready;
+use super::ready::{Dependent, Ready};
 use super::settings::NodeName;
+use crate::protocol::Edge;
 use myriad_base::sys::mutex::Mutex;
 use std::fmt;
 use std::panic::Location;
@@ -36,8 +38,50 @@ pub struct Sequence {
     last: Mutex<Arc<Promise<()>>>,
 }
 
+/// What a node waits for beside its arguments, and what waits for the node's turn.
+#[derive(Default)]
+pub(super) struct Order {
+    after: Vec<Arc<dyn Origin<()>>>,
+    turns: Vec<Turn>,
+}
+
+impl Order {
+    pub(super) fn in_sequence(&mut self, sequence: &Sequence) {
+        let (turn, before) = sequence.next();
+        self.turns.push(turn);
+        self.after.push(before);
+    }
+
+    pub(super) fn in_bulk(&mut self, bulk: &Bulk) {
+        self.after.push(bulk.gate());
+    }
+
+    pub(super) fn keep(self) -> KeptOrder {
+        KeptOrder { turns: self.turns, after: LentAll::new(self.after) }
+    }
+}
+
+/// What a node keeps of its order, until it has run, or will not.
+pub(super) struct KeptOrder {
+    turns: Vec<Turn>,
+    after: LentAll<()>,
+}
+
+impl Kept for KeptOrder {
+    type Edges = <LentAll<()> as Kept>::Edges;
+    fn edges(&self) -> Self::Edges {
+        self.after.edges()
+    }
+    fn each(&self, edges: &Self::Edges, f: &mut impl FnMut(&dyn Parent, &Edge<dyn Dependent>)) {
+        self.after.each(edges, f);
+    }
+    fn end_turn(&mut self) {
+        self.turns.clear();
+    }
+}
+
 /// Held until a node has run, or will not.
-pub(super) struct Turn {
+struct Turn {
     before: Option<Arc<Promise<()>>>,
     after: Option<Arc<Promise<()>>>,
 }
@@ -65,7 +109,7 @@ impl Sequence {
 
     /// The turn of the next node, and what it waits for.
     #[track_caller]
-    pub(super) fn next(&self) -> (Turn, Arc<dyn Origin<()>>) {
+    fn next(&self) -> (Turn, Arc<dyn Origin<()>>) {
         let after = Promise::new(NodeName::at(Location::caller()));
         let before = std::mem::replace(&mut *self.last.lock(), after.clone());
         (Turn { before: Some(before.clone()), after: Some(after) }, before)
@@ -135,7 +179,7 @@ impl Bulk {
     /// All nodes that were spawned here begin, or wait for their arguments.
     pub fn submit(self) {}
 
-    pub(super) fn gate(&self) -> Arc<dyn Origin<()>> {
+    fn gate(&self) -> Arc<dyn Origin<()>> {
         self.0.clone().expect("there until it is dropped")
     }
 }

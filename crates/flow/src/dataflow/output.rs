@@ -46,6 +46,23 @@ pub(super) struct JustEnded {
 /// Gets the outcome of a node for itself, when nobody else has a reference to that.
 pub(super) trait Taker<T>: Send + Sync {
     fn take(self: Arc<Self>, outcome: Outcome<T>, ready: &mut Ready);
+    /// Nobody else ever gets it, but this error.
+    fn refuses(&self) -> Option<&NodeError> {
+        None
+    }
+}
+
+/// In the place of a taker of what stays lent for ever, to a node that has ended with this error.
+/// (A field for that would be one more in each node that somebody waits for.)
+struct StaysLent(NodeError);
+
+impl<T> Taker<T> for StaysLent {
+    fn take(self: Arc<Self>, outcome: Outcome<T>, _: &mut Ready) {
+        unwind::drop_quietly(outcome);
+    }
+    fn refuses(&self) -> Option<&NodeError> {
+        Some(&self.0)
+    }
 }
 
 /// What has an output, as others see it.
@@ -66,6 +83,9 @@ pub trait Parent {
     unsafe fn add(&self, edge: &Edge<dyn Dependent>, owner: Arc<dyn Dependent>) -> Result<(), Arc<dyn Dependent>>;
     /// Its error, if it has ended with one.
     fn error(&self) -> Option<NodeError>;
+    /// What comes out stays lent for ever, to a node that has ended with this error, or is that
+    /// node's own: whoever waits to take it gets the error.
+    fn stays_lent(&self, error: &NodeError, ready: &mut Ready);
 }
 
 impl<T: Send + 'static> Output<T> {
@@ -91,6 +111,18 @@ impl<T: Send + 'static> Output<T> {
             late.has_ended.set();
         }
         JustEnded { waiting, with_error }
+    }
+
+    /// It ends so, if who has the claim has not ended it.
+    ///
+    /// # Safety
+    /// As of [`Ending::claim_of_left`].
+    pub(super) unsafe fn end_left(&self, error: &NodeError, ready: &mut Ready) {
+        // SAFETY: this function's contract.
+        if let Some(claim) = unsafe { self.ending.claim_of_left() } {
+            ready.after(self.end(claim, Err(error.clone())));
+        }
+        self.stays_lent(error, ready);
     }
 
     #[inline]
@@ -152,7 +184,14 @@ impl<T: Send + 'static> Output<T> {
 
 /// From now on `taker` waits for what comes out, instead of the one who has this reference.
 pub(super) fn pass_to<T: Send + 'static>(source: Arc<dyn Origin<T>>, taker: Arc<dyn Taker<T>>) {
-    *source.output().late.get_or_make(Late::new).taker.lock() = Some(taker);
+    let mut place = source.output().late.get_or_make(Late::new).taker.lock();
+    let refused = place.as_ref().and_then(|taker| taker.refuses().cloned());
+    let Some(error) = refused else {
+        *place = Some(taker);
+        return;
+    };
+    drop(place);
+    Ready::elsewhere(|ready| taker.take(Err(error), ready));
 }
 
 impl<T: Send + 'static> Parent for Output<T> {
@@ -165,6 +204,15 @@ impl<T: Send + 'static> Parent for Output<T> {
     #[inline]
     fn error(&self) -> Option<NodeError> {
         self.ending.error().cloned()
+    }
+
+    #[cold]
+    fn stays_lent(&self, error: &NodeError, ready: &mut Ready) {
+        let stays = Arc::new(StaysLent(error.clone()));
+        let before = self.late.get_or_make(Late::new).taker.lock().replace(stays);
+        if let Some(taker) = before {
+            taker.take(Err(error.clone()), ready);
+        }
     }
 }
 

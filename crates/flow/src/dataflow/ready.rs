@@ -8,9 +8,11 @@
 
 use super::output::JustEnded;
 use myriad_core::Handle;
-use myriad_core::engine::running::call_nested;
+use myriad_core::engine::running::{Watcher, call_nested, watched};
 use myriad_core::engine::{guest, split};
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// What waits for the ends of others.
@@ -28,6 +30,12 @@ pub(super) trait Runnable: Send + Sync {
     fn run(self: Arc<Self>, task: &InTask, count: u32, ready: &mut Ready) -> bool;
     /// Ends it without its body: a parent has failed; or its task was dropped before it began.
     fn skip(self: Arc<Self>, ready: &mut Ready);
+    /// Ends it instead of the task that had its claim.
+    ///
+    /// # Safety
+    /// That task was blocked when its runtime ended, and never goes on; its last step happened
+    /// before, and this is called once.
+    unsafe fn end_left(&self, ready: &mut Ready);
 }
 
 /// The calling task was spawned for nodes.
@@ -42,14 +50,34 @@ pub struct Ready {
     /// These will not run.
     doomed: Vec<Arc<dyn Runnable>>,
     has_offered: bool,
+    /// This one is being ended here. It is there as long as this says so.
+    claimed: Option<NonNull<dyn Runnable>>,
 }
 
 impl Ready {
     /// Of whoever is no loop of nodes: all that is ready by `f` is offered.
     pub(super) fn elsewhere(f: impl FnOnce(&mut Ready)) {
-        let mut ready = Ready { here: None, next: None, doomed: Vec::new(), has_offered: false };
+        let mut ready = Ready::new(None, None);
         f(&mut ready);
         ready.settle();
+    }
+
+    #[inline]
+    fn new(here: Option<Handle>, next: Option<Arc<dyn Runnable>>) -> Self {
+        Ready { here, next, doomed: Vec::new(), has_offered: false, claimed: None }
+    }
+
+    /// Somebody has the claim of this node, and ends it here; before that node may go,
+    /// [`has_ended`](Self::has_ended) is called.
+    #[inline]
+    pub(super) fn ends(&mut self, node: &Arc<impl Runnable + 'static>) {
+        self.claimed = Some(NonNull::from(&**node as &dyn Runnable));
+    }
+
+    /// The node has ended, and what waits for it was told.
+    #[inline]
+    pub(super) fn has_ended(&mut self) {
+        self.claimed = None;
     }
 
     /// Whoever waits for something that has ended is told.
@@ -105,18 +133,53 @@ impl NodeTask {
     /// The body of the task.
     fn run(mut self) {
         let Some(first) = self.0.take() else { return };
-        let here = Some(first.pool());
-        let mut ready = Ready { here, next: Some(first), doomed: Vec::new(), has_offered: false };
+        let nodes = Loop(UnsafeCell::new(Ready::new(Some(first.pool()), Some(first))));
+        // SAFETY: this is all that the closure of `offer` calls, which is of no scope. The loop was
+        // made just now.
+        unsafe { watched(&nodes, || nodes.run()) };
+    }
+}
+
+/// A loop of nodes in a task.
+struct Loop(UnsafeCell<Ready>);
+
+impl Loop {
+    /// # Safety
+    /// It is called once.
+    #[inline]
+    unsafe fn run(&self) {
+        // SAFETY: only this call reaches it (this function's contract), and `left`, after which the
+        // task does not go on.
+        let ready = unsafe { &mut *self.0.get() };
         let (task, mut count) = (InTask(PhantomData), 0_u32);
         while let Some(node) = ready.next.take() {
             count = count.wrapping_add(1);
-            let is_cancelled = node.run(&task, count, &mut ready);
+            let is_cancelled = node.run(&task, count, ready);
             ready.settle();
             if is_cancelled {
                 // What is next comes into a task that is not cancelled.
                 ready.next.take().into_iter().for_each(offer);
             }
         }
+    }
+}
+
+impl Watcher for Loop {
+    /// What is under way ends with an error, and what comes after it goes on elsewhere.
+    #[cold]
+    unsafe fn left(&self) {
+        // SAFETY: the task never goes on, and its last step happened before (this function's
+        // contract).
+        let left = unsafe { &mut *self.0.get() };
+        Ready::elsewhere(|ready| {
+            if let Some(node) = left.claimed.take() {
+                // SAFETY: the node is there as long as it is here; the task has its claim. The rest
+                // is this function's contract.
+                unsafe { node.as_ref().end_left(ready) };
+            }
+            ready.doomed.append(&mut left.doomed);
+        });
+        left.next.take().into_iter().for_each(offer);
     }
 }
 

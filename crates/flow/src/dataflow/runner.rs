@@ -22,6 +22,11 @@ impl Runner {
         unsafe { self.0.run(UnderWay::here(), body) }
     }
 
+    /// The task in it was left, and never goes on: nobody looks at its record any more.
+    pub(super) fn abandon(&self) {
+        self.0.abandon();
+    }
+
     /// Keeps the body from beginning, or cancels the task that is in it.
     pub(super) fn cancel(&self) {
         // SAFETY: the task is one that was spawned for nodes (`InTask`), and does not leave `run`

@@ -22,6 +22,8 @@ pub enum Cause {
     TimedOut(Duration),
     /// Its [token](super::NodeDraft::token), or the task that ran it, was cancelled.
     Cancelled,
+    /// Its body was blocked when its runtime ended, and never goes on: of a node of a dataflow.
+    RuntimeEnded,
 }
 
 impl Cause {
@@ -43,6 +45,7 @@ impl fmt::Display for Cause {
             Cause::Panicked(panic) => write!(f, "panicked: {}", panic.message()),
             Cause::TimedOut(limit) => write!(f, "was not done within {limit:?}"),
             Cause::Cancelled => f.write_str("was cancelled"),
+            Cause::RuntimeEnded => f.write_str("was still blocked when its runtime ended"),
         }
     }
 }

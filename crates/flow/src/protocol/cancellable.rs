@@ -4,6 +4,7 @@
 //!  the runner:     IDLE -> RUNNING                       RUNNING -> DONE, when the body is over
 //!  who cancels:            RUNNING -> ASKING -> ASKED   meanwhile the runner waits for ASKED
 //!                  IDLE -> EARLY                         the runner does not call the body
+//!  who hears that the runner never goes on:  IDLE or RUNNING -> DONE; or waits for ASKED
 //! ```
 //! So the runner does not go on while it is marked, and no request is lost between the claim of the
 //! body and its begin.
@@ -62,10 +63,23 @@ impl<T: Copy> Cancellable<T> {
             return Ok((result, false));
         }
         // Acquire: the mark. Pairs with the Release in `cancel`.
-        while self.state.load(ord(Acquire, "running-goes-on")) != ASKED && !on("running-does-not-wait") {
+        while self.state.load(ord(Acquire, "running-goes-on")) == ASKING && !on("running-does-not-wait") {
             thread::yield_now();
         }
         Ok((result, true))
+    }
+
+    /// The runner never goes on, whatever it is at: when this returns nobody marks it any more.
+    pub fn abandon(&self) {
+        loop {
+            // Relaxed: nothing is read because of it. Acquire: the mark, as in `run`.
+            let now = self.state.load(ord(Acquire, "running-is-abandoned"));
+            if now == ASKING && !on("running-abandons-at-once") {
+                thread::yield_now();
+            } else if now > RUNNING || self.state.compare_exchange(now, DONE, Relaxed, Relaxed).is_ok() {
+                return;
+            }
+        }
     }
 
     /// Keeps the body from beginning, or marks its runner, which does not leave `run` before

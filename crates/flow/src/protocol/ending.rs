@@ -9,7 +9,8 @@
 //! comes to the list after `ENDED` does not wait, and sees the outcome.
 //!
 //! **Invariants.** `outcome` is written by who has the [`Claim`], of which there is one, before
-//! `ENDED`; after that it is only read, until the whole is borrowed uniquely. An edge is written by
+//! `ENDED`; after that it is only read, until the whole is borrowed uniquely. (Who has the claim
+//! and never goes on leaves it to another one.) An edge is written by
 //! who adds it, before it is in the list, and then by the one who has taken the list.
 //!
 //! **Ordering.** Release of the exchange that adds, with the Acquire of the one that ends: the
@@ -82,6 +83,15 @@ impl<O, D: ?Sized> Ending<O, D> {
     pub fn claim(&self) -> Option<Claim<'_, O, D>> {
         // Acquire: what who made the node has written, for one who comes by its handle.
         (!self.is_claimed.swap(true, Acquire)).then_some(Claim(self))
+    }
+
+    /// The right to end it that somebody has who never uses it.
+    ///
+    /// # Safety
+    /// It was claimed, and who has that claim never goes on. What that one did happened before, and
+    /// this is called once.
+    pub unsafe fn claim_of_left(&self) -> Option<Claim<'_, O, D>> {
+        (!self.has_ended()).then_some(Claim(self))
     }
 
     /// Has it ended?

@@ -91,6 +91,28 @@ fn an_early_cancel() {
     assert_eq!(body.calls.load(SeqCst), 0);
 }
 
+/// The runner never goes on, and its runtime ends, after which its record is another's: nobody is
+/// at it then.
+fn an_abandoned_runner() {
+    let body = Body::new();
+    let other = body.clone();
+    body.record.begun.set(7);
+    let cancels = {
+        // SAFETY: called once.
+        let ran = unsafe {
+            body.running.run(&raw const body.record, || {
+                let cancels = thread::spawn(move || other.cancel());
+                body.running.abandon();
+                body.record.begun.set(0);
+                body.record.marked.set(9);
+                cancels
+            })
+        };
+        ran.unwrap_or_else(|_| panic!("nobody has cancelled it yet")).0
+    };
+    cancels.join().unwrap();
+}
+
 pub const SCRIPTS: &[Script] = &[
     Script {
         name: "running.a_cancel",
@@ -106,5 +128,11 @@ pub const SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script { name: "running.two_cancels", run: two_cancels, threads: 3, bound: (Some(3), None), ..SCRIPT },
+    Script {
+        name: "running.an_abandoned_runner",
+        run: an_abandoned_runner,
+        mutants: &["running-is-abandoned", "running-abandons-at-once"],
+        ..SCRIPT
+    },
     Script { name: "running.an_early_cancel", run: an_early_cancel, ..SCRIPT },
 ];

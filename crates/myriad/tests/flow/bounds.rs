@@ -101,7 +101,7 @@ const TABLE: [(&str, usize, Start); 13] = [
     ("an adaptor", 1, |from, to| ends(pipe(from.into_iter().filter(|_| true), to))),
 ];
 
-/// 22: with any operation between a source of 100,000 items and a sink that takes one only when the
+/// 22: with any operation between a source of 10^6 items and a sink that takes one only when the
 /// buffer in front of it is full, no more items live than the buffers and the hands between have
 /// room for; and when all has ended, none.
 #[test]
@@ -111,7 +111,7 @@ fn as_many_items_as_buffers_and_hands() {
             let count = Arc::new(Count::default());
             let ((source_tx, from), (to, out)) = (bounded(2), bounded(3));
             let counts = count.clone();
-            let source = pipe((0..100_000).map(move |_| Item::new(&counts)), source_tx);
+            let source = pipe((0..1_000_000).map(move |_| Item::new(&counts)), source_tx);
             let end = start(from, to);
             for _ in 0..50 {
                 wait_until(|| out.is_full());
@@ -122,7 +122,7 @@ fn as_many_items_as_buffers_and_hands() {
             drop(out);
             end();
             let ended = source.join();
-            assert!((50..100_000).contains(&ended.given), "{name}: {} items", ended.given);
+            assert!((50..1_000_000).contains(&ended.given), "{name}: {} items", ended.given);
             drop(ended);
             // One is in the source's hand, one in the sink's.
             let (most, bound) = (count.most.load(SeqCst), 1 + BUFFERS + hands + 1);

@@ -12,6 +12,7 @@ mod checkpoints;
 mod common;
 mod dataflow;
 mod dataflow_ends;
+mod dataflow_left;
 mod graph;
 mod graph_endings;
 mod graph_levels;
