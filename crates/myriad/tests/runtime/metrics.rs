@@ -86,7 +86,9 @@ fn what_waits_for_a_worker_is_counted() {
             };
             let seen = |metrics: &Metrics| {
                 let sum = metrics.sum();
-                (sum.ready, sum.blocked, sum.queued) == (10, 0, 50)
+                // (A place from which a task was taken out of turn counts as well.)
+                (sum.ready, sum.blocked) == (10, 0)
+                    && (50..=60).contains(&sum.queued)
                     && metrics.workers_in(WorkerActivity::Stuck) == 1
                     && metrics.pools[0].workers[0].counts == sum
             };
@@ -414,7 +416,7 @@ fn waits_are_measured() {
             // (Of two that have one place in the table only the first is measured.)
             let all = 4 * EACH as u64 + 1;
             // (And the task that computes may have waited itself.)
-            assert!((all - 20..=all + 1).contains(&longer), "{longer} of {all}: {metrics}");
+            assert!((all - 40..=all + 1).contains(&longer), "{longer} of {all}: {metrics}");
             let latency = metrics.pools[0].latency.as_ref().unwrap();
             assert!(latency.quantile(1.0).unwrap() >= LONG && latency.sum >= LONG * longer as u32, "{latency:?}");
             let samples = parse(&metrics.to_prometheus());
