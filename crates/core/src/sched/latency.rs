@@ -25,6 +25,7 @@
 
 use crate::queue::parked::Parked;
 use crate::record::header::Header;
+use myriad_base::hash::spread_twice;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
 // Std's, and no part of a protocol: a stamp that two write at a time is a measurement lost, or off.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -90,10 +91,9 @@ impl Latency {
     }
 
     fn place(&self, address: usize) -> &Stamp {
-        // (Stacks are powers of two apart, and records 64 bytes: the upper bits of the product
-        // depend on all of them.)
-        let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &self.stamps[hash >> (usize::BITS - PLACES.trailing_zeros())]
+        // (Stacks are powers of two apart, and records 64 bytes.)
+        let hash = spread_twice(address as u64);
+        &self.stamps[(hash >> (u64::BITS - PLACES.trailing_zeros())) as usize]
     }
 
     fn stamp(&self, address: usize, anew: bool) {

@@ -199,15 +199,29 @@ impl<'a> HomeAccess<'a> {
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
 fn post(to: &'static Peer, kind: RequestKind, me: Option<&Peer>) {
-    // What is left on a worker that has ended never goes on, and nobody would take the request out
-    // before the next runtime which has that worker.
-    if to.shared.workers.stops() && to.pool.have_workers_ended() {
-        return;
-    }
     let request = Box::into_raw(Box::new(Request { node: Parked::new(None), kind }));
-    let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
+    let light = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
     // SAFETY: a request's node of our own, in no list, for that worker, which frees it.
-    unsafe { to.shared.workers.send(&to.shared, Resumable::from_raw(request.cast()), &fence) };
+    unsafe { to.shared.workers.send(&to.shared, Resumable::from_raw(request.cast()), &light) };
+    // What is left on a worker that has ended never goes on, and nobody takes the request out.
+    // Pairs with the fence in `discard`: either the last worker of the pool finds the request as it
+    // ends, or the stop is seen here.
+    fence(SeqCst);
+    if to.shared.workers.stops() {
+        to.pool.discard_requests(to);
+    }
+}
+
+/// Frees the requests in the inbox of a worker that has ended. (A task that was woken too late
+/// stays there.)
+pub(crate) fn discard(to: &Peer) {
+    fence(SeqCst);
+    let inbox = &to.shared.remote.inbox;
+    inbox.take(|node| match node.home() {
+        Some(_) => inbox.push(node),
+        // SAFETY: a node without a home is a request, which the inbox has given to us alone.
+        None => drop(unsafe { from_inbox(node.into_raw()) }),
+    });
 }
 
 /// One that finds nothing.
@@ -223,10 +237,17 @@ pub(crate) fn post_of_test(to: &'static Peer) {
 /// worker `w`.
 #[cold]
 pub(crate) unsafe fn receive(w: &Worker, node: *mut Parked) {
-    // SAFETY: `post` has sent this node (this function's contract), so it is the first field of a
-    // boxed `Request`, which the inbox has given to us alone.
-    let kind = unsafe { Box::from_raw(node.cast::<Request>()) }.kind;
+    // SAFETY: the contract is `from_inbox`'s as well.
+    let kind = unsafe { from_inbox(node) }.kind;
     serve(HomeAccess::here(w), kind);
+}
+
+/// # Safety
+/// `node` is one that [`post`] has sent, and has come out of the inbox once.
+unsafe fn from_inbox(node: *mut Parked) -> Box<Request> {
+    // SAFETY: `post` has sent this node (this function's contract), so it is the first field of a
+    // boxed `Request`, which the inbox has given to the caller alone.
+    unsafe { Box::from_raw(node.cast()) }
 }
 
 /// The same by any thread, for a worker in threads mode.
@@ -439,4 +460,43 @@ fn must_not_cancel(task: &Header) -> bool {
     }
     // This cannot be told from another task's panic on this thread.
     cancel_scope::panics_here()
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// A request to a worker that has ended goes when the last worker ends, or at once.
+    #[test]
+    fn requests_after_the_end() {
+        let rt = crate::Builder::new().workers(2).build().unwrap();
+        let (says, begun) = mpsc::channel();
+        let goes_on = std::sync::Arc::new(AtomicBool::new(false));
+        let waits = goes_on.clone();
+        let task = rt.handle().spawn(move || {
+            says.send(worker::current().unwrap().as_static()).unwrap();
+            while !waits.load(Acquire) {
+                std::thread::yield_now();
+            }
+        });
+        drop(task);
+        let busy = begun.recv().unwrap();
+        let pool = busy.pool;
+        let ended = *pool.regular_workers().iter().find(|w| !std::ptr::eq(**w, busy)).unwrap();
+        let is_empty = || pool.regular_workers().iter().all(|w| w.shared.remote.inbox.is_empty());
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(rt.shutdown(Duration::ZERO)));
+            assert!(pool.wait_ended(1, None));
+            post_of_test(ended);
+            assert!(!is_empty());
+            goes_on.store(true, Release);
+            assert!(pool.wait_ended(2, None));
+            assert!(is_empty());
+            post_of_test(ended);
+            assert!(is_empty());
+        });
+    }
 }

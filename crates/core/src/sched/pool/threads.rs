@@ -2,6 +2,7 @@
 
 use super::hooks::{Hook, ThreadHooks};
 use crate::sched::busy;
+use crate::sched::cancel::request;
 use crate::sched::pool::{Admission, Pool, Threads, home_numbers};
 use crate::sched::run_loop;
 use crate::sched::stacks::worker_main;
@@ -162,8 +163,12 @@ impl Pool {
         threads.ended += 1;
         threads.blocked += blocked;
         self.changed.notify_all();
+        let all_ended = self.have_all_ended(&threads);
+        if all_ended {
+            self.all_workers().for_each(request::discard);
+        }
         if let Some(late) = threads.late
-            && threads.ended == self.workers.all().len()
+            && all_ended
         {
             drop(threads);
             // What is dropped now may wait, and this worker has no stack to go on with: it waits as
@@ -181,13 +186,21 @@ impl Pool {
     /// will call `late`.
     pub(crate) fn wait_no_longer(&self, late: fn(&'static Pool)) -> bool {
         let mut threads = self.threads.lock();
-        threads.late = (threads.ended < self.workers.all().len()).then_some(late);
+        threads.late = (!self.have_all_ended(&threads)).then_some(late);
         threads.late.is_none()
     }
 
-    /// Have all workers left their loops for good?
-    pub(crate) fn have_workers_ended(&self) -> bool {
-        self.threads.lock().ended == self.workers.all().len()
+    fn have_all_ended(&self, threads: &Threads) -> bool {
+        threads.ended == self.workers.all().len()
+    }
+
+    /// Discards the requests in this worker's inbox, if all workers have left their loops for good:
+    /// nobody would take them out, and the inboxes go with the pool, if a task is left.
+    pub(crate) fn discard_requests(&self, to: &Peer) {
+        let threads = self.threads.lock();
+        if self.have_all_ended(&threads) {
+            request::discard(to);
+        }
     }
 
     /// Waits until so many workers have ended, or until the time has passed; says whether they
