@@ -72,7 +72,8 @@ struct Supply {
 pub(crate) struct Memory {
     lists: [List; CLASSES],
     supplies: [Supply; CLASSES],
-    /// How many free records there were when the owner [said](Memory::show) so last.
+    /// How many free records there were when the owner [said](Memory::show) so last, less those
+    /// that have come into a magazine for the first time since.
     shown: AtomicUsize,
 }
 
@@ -178,8 +179,9 @@ impl Memory {
     fn refill(&self, class: usize) -> *mut u8 {
         let supply = &self.supplies[class];
         if supply.bump.get() < supply.end.get() {
-            self.lists[class].fill(supply, (class + 1) * UNIT);
-            self.show();
+            let filled = self.lists[class].fill(supply, (class + 1) * UNIT);
+            // (All of them are said to be in use until the next `show`. Most are, soon.)
+            self.shown.store(self.shown.load(Relaxed).saturating_sub(filled), Relaxed);
             return self.alloc(class);
         }
         if let Some(full) = supply.spare.take().or_else(|| POOL.lock().magazines[class].pop()) {
@@ -290,8 +292,8 @@ impl Supply {
 
 impl List {
     /// Puts records of this size that were never used into the magazine, which is empty: the first
-    /// one in memory on top.
-    fn fill(&self, supply: &Supply, size: usize) {
+    /// one in memory on top. How many.
+    fn fill(&self, supply: &Supply, size: usize) -> usize {
         if self.first.get().is_null() {
             drop(self.begin(Box::new([const { Cell::new(null_mut()) }; MAGAZINE]), 0));
         }
@@ -303,6 +305,7 @@ impl List {
         }
         self.top.set(first.wrapping_add(n));
         supply.bump.set(bump.wrapping_add(n * size));
+        n
     }
 
     /// Goes on with this magazine, of which so many places are filled. Returns the one before.

@@ -43,7 +43,8 @@ fn blocked_closures_are_counted() {
         assert_eq!(sum.stacks, TASKS + waits.workers().count() + sum.idle_stacks, "{waits}");
         assert_eq!(sum.spawned - before.spawned, TASKS as u64, "{waits}");
         assert!(sum.begun - before.begun >= TASKS as u64, "{waits}");
-        assert!(waits.records >= TASKS, "{waits}");
+        // (Of the process, in which other tests run: what their workers have said last is added up.)
+        wait_until(|| rt.metrics().records >= TASKS);
         drop(tx);
         tasks.into_iter().for_each(|task| task.join().unwrap());
         wait_until(|| rt.metrics().sum().blocked == 0);
@@ -86,9 +87,7 @@ fn what_waits_for_a_worker_is_counted() {
             };
             let seen = |metrics: &Metrics| {
                 let sum = metrics.sum();
-                // (A place from which a task was taken out of turn counts as well.)
-                (sum.ready, sum.blocked) == (10, 0)
-                    && (50..=60).contains(&sum.queued)
+                (sum.ready, sum.blocked, sum.queued) == (10, 0, 50)
                     && metrics.workers_in(WorkerActivity::Stuck) == 1
                     && metrics.pools[0].workers[0].counts == sum
             };
@@ -416,7 +415,7 @@ fn waits_are_measured() {
             // (Of two that have one place in the table only the first is measured.)
             let all = 4 * EACH as u64 + 1;
             // (And the task that computes may have waited itself.)
-            assert!((all - 40..=all + 1).contains(&longer), "{longer} of {all}: {metrics}");
+            assert!((all - 20..=all + 1).contains(&longer), "{longer} of {all}: {metrics}");
             let latency = metrics.pools[0].latency.as_ref().unwrap();
             assert!(latency.quantile(1.0).unwrap() >= LONG && latency.sum >= LONG * longer as u32, "{latency:?}");
             let samples = parse(&metrics.to_prometheus());

@@ -108,7 +108,6 @@ fn endless(priority: Priority, stop: Arc<AtomicBool>, turns: Arc<AtomicUsize>) {
 #[test]
 fn default_tasks_have_their_turns() {
     one_worker(|rt| {
-        let mut late = Vec::new();
         for _ in 0..20 {
             let (stop, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
             let oldest = {
@@ -127,12 +126,9 @@ fn default_tasks_have_their_turns() {
                     oldest
                 })
             };
-            late.push(oldest.join().unwrap());
+            let turns = oldest.join().unwrap();
+            assert!(turns <= 36, "the oldest default task has waited for {turns} turns");
         }
-        // (A worker that the system keeps from running is taken for a stuck one, which changes who
-        // is next.)
-        late.retain(|turns| *turns > 36);
-        assert!(late.len() <= 2, "of 20 times the oldest default task has waited for {late:?} turns");
     });
 }
 
