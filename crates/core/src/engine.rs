@@ -56,7 +56,7 @@ pub mod reactor {
 
 /// Where what tasks wait for was made, for dumps.
 pub mod made {
-    pub use crate::queue::made::{CountEnds, forget, is_on, note};
+    pub use crate::queue::made::{Questions, forget, is_on, note};
 }
 
 /// What is done with panics.

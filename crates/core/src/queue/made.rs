@@ -28,11 +28,21 @@ pub(crate) fn switch_on() {
     ON.store(true, Relaxed);
 }
 
-/// Counts the ends of the channel at this address: those that send, and those that receive.
-///
-/// # Safety
-/// The channel is there, of the type that the function is for.
-pub type CountEnds = unsafe fn(*const ()) -> (usize, usize);
+/// What can be asked of a channel, by its address. Each answer is for the side that sends, and for
+/// the one that receives.
+#[derive(Debug, Clone, Copy)]
+pub struct Questions {
+    /// How many ends are there? Asked for a dump, at any moment: no lock is taken.
+    ///
+    /// # Safety
+    /// The channel is there, of the type that the function is for.
+    pub ends: unsafe fn(*const ()) -> (usize, usize),
+    /// Has no message been sent, and none been received? Asked by code that may lock the channel.
+    ///
+    /// # Safety
+    /// As for `ends`.
+    pub idle: unsafe fn(*const ()) -> (bool, bool),
+}
 
 /// What is known of a channel.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +55,18 @@ pub(crate) struct Made {
 struct Noted {
     location: &'static Location<'static>,
     /// With the channel's address. (Exposed: the table's keys are numbers.)
-    count: Option<CountEnds>,
+    questions: Option<Questions>,
+}
+
+impl Noted {
+    /// # Safety
+    /// It was noted for this address, and is not forgotten yet.
+    unsafe fn made(&self, object: usize) -> Made {
+        // SAFETY: noted and not forgotten (this function's contract), so the channel is there
+        // (`note`).
+        let ends = self.questions.map(|ask| unsafe { (ask.ends)(std::ptr::with_exposed_provenance(object)) });
+        Made { location: self.location, ends }
+    }
 }
 
 static TABLE: Mutex<Option<Numbers<usize, Noted>>> = Mutex::new(None);
@@ -61,10 +82,10 @@ fn table() -> MutexGuard<'static, Option<Numbers<usize, Noted>>> {
 /// A channel was made, or another object that tasks wait for.
 ///
 /// # Safety
-/// Until [`forget`] was called with this address, `count` may be called with it, on any thread.
+/// Until [`forget`] was called with this address, the questions may be asked of it, on any thread.
 #[cold]
-pub unsafe fn note(object: *const (), location: &'static Location<'static>, count: Option<CountEnds>) {
-    table().get_or_insert_default().insert(object.expose_provenance(), Noted { location, count });
+pub unsafe fn note(object: *const (), location: &'static Location<'static>, questions: Option<Questions>) {
+    table().get_or_insert_default().insert(object.expose_provenance(), Noted { location, questions });
 }
 
 /// It goes: nobody looks at it any more when this returns.
@@ -83,11 +104,23 @@ pub(crate) fn look_up(objects: impl Iterator<Item = usize>) -> Numbers<usize, Ma
     let table = table();
     let Some(table) = &*table else { return Numbers::default() };
     let known = objects.filter_map(|object| {
-        let Noted { location, count } = table.get(&object)?;
-        // SAFETY: it has not been forgotten, and nobody forgets it while the table is locked
-        // (`note`).
-        let ends = count.map(|count| unsafe { count(std::ptr::with_exposed_provenance(object)) });
-        Some((object, Made { location, ends }))
+        // SAFETY: it has not been forgotten, and nobody forgets it while the table is locked.
+        Some((object, unsafe { table.get(&object)?.made(object) }))
     });
     known.collect()
+}
+
+/// What is known of what stands at this address, and of a channel whether no message was sent, and
+/// none received. (May wait for the channel's lock, under which nobody asks for the table.)
+pub(crate) fn look_closely(object: usize) -> Option<(Made, Option<(bool, bool)>)> {
+    if !is_on() {
+        return None;
+    }
+    let table = table();
+    let noted = table.as_ref()?.get(&object)?;
+    // SAFETY: it has not been forgotten, and nobody forgets it while the table is locked; so the
+    // channel is there (`note`).
+    let idle = noted.questions.map(|ask| unsafe { (ask.idle)(std::ptr::with_exposed_provenance(object)) });
+    // SAFETY: it has not been forgotten, and nobody forgets it while the table is locked.
+    Some((unsafe { noted.made(object) }, idle))
 }

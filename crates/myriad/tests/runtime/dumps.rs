@@ -6,7 +6,7 @@ use crate::common::{
 use myriad::channel::{bounded, unbounded};
 use myriad::dump::{Activity, Doing, Dump, TaskState};
 use myriad::sync::{Mutex, Semaphore};
-use myriad::{Runtime, WaitReason, join, scope, spawn, spawn_async, task, time, yield_now};
+use myriad::{Runtime, WaitReason, join, scope, select, spawn, spawn_async, task, time, yield_now};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -154,6 +154,79 @@ fn a_time_out_says_what_the_wait_was_for() {
             assert_eq!((why.to_string().as_str(), why.made_at()), ("waits for a lock", None));
             spawn(|| assert!(time::why_timed_out().is_none())).join().unwrap();
         });
+    });
+}
+
+/// A time-out at a channel says whether the other side has ever done something: by the buffer, from
+/// hand to hand, and in a select.
+#[cfg(debug_assertions)]
+#[test]
+fn a_time_out_says_whether_anything_was_sent() {
+    use myriad::channel::{Receiver, Sender, bounded, rendezvous};
+    const SHORT: Duration = Duration::from_millis(2);
+    fn told_by_receiver(rx: &Receiver<u32>, expected: &str) {
+        rx.recv_timeout(SHORT).unwrap_err();
+        let why = time::why_timed_out().unwrap();
+        assert_eq!(why.is_other_side_idle(), Some(expected.contains("none")), "{why}");
+        assert!(why.to_string().ends_with(expected), "{why}");
+    }
+    fn told_by_sender(tx: &Sender<u32>, expected: &str) {
+        tx.send_timeout(0, SHORT).unwrap_err();
+        let why = time::why_timed_out().unwrap();
+        assert!(why.to_string().ends_with(expected), "{why}");
+    }
+    each_owned(|_, rt| {
+        let never = myriad::channel::never();
+        // Another task waits before the message comes, or after.
+        let blocks = |waits: Box<dyn FnOnce() + Send>| {
+            let task = rt.spawn(waits);
+            wait_until(|| rt.metrics().sum().blocked == 1);
+            task
+        };
+        let channels: [fn() -> (Sender<u32>, Receiver<u32>); 3] = [unbounded, || bounded(1), rendezvous];
+        for make in channels {
+            let (tx, rx) = make();
+            let more = (tx.clone(), tx.clone());
+            told_by_receiver(&rx, " (3 senders, none has sent)");
+            drop(more);
+            let receiver = rx.clone();
+            let receives = blocks(Box::new(move || _ = receiver.recv().unwrap()));
+            tx.send(1).unwrap();
+            receives.join().unwrap();
+            told_by_receiver(&rx, " (1 sender)");
+
+            let (tx, rx) = make();
+            let receiver = rx.clone();
+            let selects = blocks(Box::new(move || {
+                let never = myriad::channel::never();
+                select! { _ = receiver.recv() => {}, _ = never.recv() => {} }
+            }));
+            select! { sent = tx.send(1) => sent.unwrap(), _ = never.recv() => {} }
+            selects.join().unwrap();
+            told_by_receiver(&rx, " (1 sender)");
+        }
+
+        let (tx, rx) = bounded(1);
+        tx.send(1).unwrap();
+        told_by_sender(&tx, " (1 receiver, none has received)");
+        rx.recv().unwrap();
+        told_by_receiver(&rx, " (1 sender)");
+        tx.send(1).unwrap();
+        told_by_sender(&tx, " (1 receiver)");
+
+        for selects in [false, true] {
+            let (tx, rx) = rendezvous();
+            told_by_sender(&tx, " (1 receiver, none has received)");
+            told_by_receiver(&rx, " (1 sender, none has sent)");
+            let sender = tx.clone();
+            let sends = blocks(Box::new(move || sender.send(1).unwrap()));
+            match selects {
+                false => assert_eq!(rx.recv(), Ok(1)),
+                true => select! { n = rx.recv() => assert_eq!(n, Ok(1)), _ = never.recv() => {} },
+            }
+            sends.join().unwrap();
+            told_by_sender(&tx, " (1 receiver)");
+        }
     });
 }
 

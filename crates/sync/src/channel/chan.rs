@@ -63,6 +63,9 @@ pub(super) struct ChanState<T> {
     /// it at once.
     slow_flags: u8,
     when_full: WhenFull,
+    /// A message went past the buffer, from hand to hand. (What has been in the buffer is counted
+    /// there.)
+    handed_over: bool,
     /// See [`version`](Self::version).
     changes: u32,
     buffer: Ring<T>,
@@ -128,6 +131,7 @@ impl<T> Chan<T> {
             seldom: None,
             slow_flags: 0,
             when_full,
+            handed_over: false,
             changes: 0,
             buffer: Ring::new(),
         };
@@ -270,6 +274,13 @@ impl<T> Chan<T> {
     pub(super) fn ends(&self, of: Side) -> usize {
         // Relaxed: a number, which others may change at any time.
         ends::ends(self.count(of).load(Relaxed))
+    }
+    /// Has no message ever been sent, and none been received? (Not exact where one came back.)
+    pub(super) fn are_idle(&self) -> (bool, bool) {
+        self.locked(Caller::get(), |state| {
+            let received = state.handed_over || state.buffer.taken() != 0;
+            (!received && state.len() == 0, !received)
+        })
     }
     pub(super) fn is_full(&self) -> bool {
         self.locked(Caller::get(), |state| state.len() >= state.limit)

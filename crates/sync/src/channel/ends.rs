@@ -48,7 +48,7 @@ pub(super) fn new<T>(limit: usize, when_full: WhenFull) -> (Sender<T>, Receiver<
     let chan = NonNull::from(Box::leak(Box::new(Chan::new(limit, when_full))));
     if made::is_on() {
         // SAFETY: `release` has it forgotten before it frees the channel.
-        unsafe { made::note(chan.as_ptr().cast(), Location::caller(), Some(count_ends::<T>)) };
+        unsafe { made::note(chan.as_ptr().cast(), Location::caller(), Some(questions::<T>())) };
     }
     (Sender::new(Share(chan)), Receiver::new(Share(chan)))
 }
@@ -131,6 +131,17 @@ unsafe fn count_ends<T>(chan: *const ()) -> (usize, usize) {
     // SAFETY: the channel is there (this function's contract); counts are atomic.
     let chan = unsafe { &*chan.cast::<Chan<T>>() };
     (chan.ends(Side::Send), chan.ends(Side::Receive))
+}
+
+/// # Safety
+/// As for [`count_ends`].
+unsafe fn are_idle<T>(chan: *const ()) -> (bool, bool) {
+    // SAFETY: the channel is there (this function's contract).
+    unsafe { &*chan.cast::<Chan<T>>() }.are_idle()
+}
+
+fn questions<T>() -> made::Questions {
+    made::Questions { ends: count_ends::<T>, idle: are_idle::<T> }
 }
 
 /// A holder goes. The last one frees the channel; what was left in it is for the caller to drop.

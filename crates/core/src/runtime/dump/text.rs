@@ -129,18 +129,18 @@ pub(crate) fn describe(task: &TaskState) -> String {
     format!("{what}{name}{id} spawned at {}", place(task.location, COLUMNS / 2))
 }
 
-/// Who could end the wait.
-fn others(reason: WaitReason, ends: Option<usize>) -> String {
+/// Who could end the wait, and what of them is known besides.
+fn others(reason: WaitReason, ends: Option<usize>, besides: &str) -> String {
     let (one, more) = match reason {
         WaitReason::Send => ("receiver", "receivers"),
         _ => ("sender", "senders"),
     };
-    ends.map(|ends| format!(" ({})", count(ends, one, more))).unwrap_or_default()
+    ends.map(|ends| format!(" ({}{besides})", count(ends, one, more))).unwrap_or_default()
 }
 
 /// A line on where the channel was made that alike tasks, or one of them, wait for.
 fn made(reason: WaitReason, at: &Location<'_>, ends: Option<usize>, many: bool, one_object: bool) -> String {
-    let (at, others) = (place(at, 38), others(reason, ends));
+    let (at, others) = (place(at, 38), others(reason, ends, ""));
     match (reason, many, one_object) {
         (WaitReason::News, ..) => format!("made at {at}"),
         (WaitReason::Node, ..) => format!("spawned at {at}"),
@@ -154,12 +154,13 @@ fn made(reason: WaitReason, at: &Location<'_>, ends: Option<usize>, many: bool, 
 /// What one task does, with the place of what it waits for.
 pub(crate) fn doing(task: &TaskState) -> String {
     let (Some(reason), Some(at)) = (task.reason, task.made_at()) else { return does(task) };
-    waits_for(reason, at, task.other_ends())
+    waits_for(reason, at, task.other_ends(), "")
 }
 
-/// What is waited for, with the place where that was made.
-pub(super) fn waits_for(reason: WaitReason, at: &Location<'_>, ends: Option<usize>) -> String {
-    let (at, others) = (place(at, 26), others(reason, ends));
+/// What is waited for, with the place where that was made, and with what is known of the other side
+/// besides the number of its ends.
+pub(super) fn waits_for(reason: WaitReason, at: &Location<'_>, ends: Option<usize>, besides: &str) -> String {
+    let (at, others) = (place(at, 26), others(reason, ends, besides));
     match reason {
         WaitReason::Recv => format!("waits for a message of the channel made at {at}{others}"),
         WaitReason::Send => format!("waits for room in the channel made at {at}{others}"),

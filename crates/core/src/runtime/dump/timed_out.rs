@@ -10,11 +10,13 @@ use std::panic::Location;
 /// What a wait was for that a time limit has ended: see [`why_timed_out`].
 ///
 /// Its `Display` is as in a dump: `waits for a message of the channel made at src/main.rs:12:20 (3
-/// senders)`.
+/// senders, none has sent)`.
 #[derive(Debug, Clone)]
 pub struct TimedOut {
     reason: WaitReason,
     made: Option<Made>,
+    /// No message was ever sent, and none received.
+    idle: Option<(bool, bool)>,
 }
 
 impl TimedOut {
@@ -31,12 +33,32 @@ impl TimedOut {
     pub fn other_ends(&self) -> Option<usize> {
         self.made?.other_ends(self.reason)
     }
+    /// Has the other side done nothing since the channel was made: was no message ever sent (of a
+    /// wait for one), or received (of a wait for room)? A message that was peeked at, and came back,
+    /// may count as received.
+    pub fn is_other_side_idle(&self) -> Option<bool> {
+        let (send, receive) = self.idle?;
+        match self.reason {
+            WaitReason::Recv => Some(send),
+            WaitReason::Send => Some(receive),
+            _ => None,
+        }
+    }
+
+    /// `, none has sent`.
+    fn done(&self) -> &'static str {
+        match (self.is_other_side_idle(), self.reason) {
+            (Some(true), WaitReason::Recv) => ", none has sent",
+            (Some(true), _) => ", none has received",
+            _ => "",
+        }
+    }
 }
 
 impl fmt::Display for TimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.made_at() {
-            Some(at) => f.write_str(&waits_for(self.reason, at, self.other_ends())),
+            Some(at) => f.write_str(&waits_for(self.reason, at, self.other_ends(), self.done())),
             None => self.reason.fmt(f),
         }
     }
@@ -69,6 +91,6 @@ impl fmt::Display for TimedOut {
 pub fn why_timed_out() -> Option<TimedOut> {
     let waits = timed_out::last()?;
     let object = Some(waits.object).filter(|_| waits.reason.has_place());
-    let made = made::look_up(object.into_iter()).into_values().next();
-    Some(TimedOut { reason: waits.reason, made })
+    let (made, idle) = object.and_then(made::look_closely).map_or((None, None), |(made, idle)| (Some(made), idle));
+    Some(TimedOut { reason: waits.reason, made, idle })
 }

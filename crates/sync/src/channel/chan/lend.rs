@@ -206,6 +206,7 @@ impl<T> ChanState<T> {
         // its slot is empty; the message of `slot` is moved once.
         unsafe {
             let peeks = (*entry).state() == PEEKS;
+            self.handed_over = true;
             (*entry).put(slot);
             Entry::end(entry, DONE);
             if peeks {

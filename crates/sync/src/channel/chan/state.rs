@@ -236,6 +236,7 @@ impl<T> ChanState<T> {
         // empty.
         unsafe {
             let (entry, waiter) = self.waiting_receivers.claim_first()?;
+            self.handed_over = true;
             (*entry).put(slot);
             Entry::end(entry, DONE);
             Some(waiter)
@@ -321,6 +322,7 @@ impl<T> ChanState<T> {
             if !self.waiting_senders.is_empty()
                 && let Some((entry, waiter)) = self.waiting_senders.claim_first()
             {
+                self.handed_over = true;
                 slot.copy_from_nonoverlapping((*entry).slot(), 1);
                 Entry::end(entry, DONE);
                 return Received::Done(Some(waiter));
@@ -387,6 +389,7 @@ impl<T> ChanState<T> {
             }
             match self.waiting_receivers.claim_first_with(me) {
                 ClaimWith::Partner(receiver, waiter) => {
+                    self.handed_over = true;
                     (*receiver).put((*entry).slot());
                     Entry::end(receiver, DONE);
                     Entry::end(entry, DONE);
@@ -442,6 +445,7 @@ impl<T> ChanState<T> {
             }
             match self.waiting_senders.claim_first_with(me) {
                 ClaimWith::Partner(sender, waiter) => {
+                    self.handed_over = true;
                     (*entry).put((*sender).slot());
                     Entry::end(sender, DONE);
                     Entry::end(entry, DONE);
