@@ -43,7 +43,7 @@ fn blocked_closures_are_counted() {
         assert_eq!(sum.stacks, TASKS + waits.workers().count() + sum.idle_stacks, "{waits}");
         assert_eq!(sum.spawned - before.spawned, TASKS as u64, "{waits}");
         assert!(sum.begun - before.begun >= TASKS as u64, "{waits}");
-        // (Of the process, in which other tests run: what their workers have said last is added up.)
+        // (It is a sum over the process, in which other tests run.)
         wait_until(|| rt.metrics().records >= TASKS);
         drop(tx);
         tasks.into_iter().for_each(|task| task.join().unwrap());

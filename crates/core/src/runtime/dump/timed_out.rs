@@ -34,8 +34,8 @@ impl TimedOut {
         self.made?.other_ends(self.reason)
     }
     /// Has the other side done nothing since the channel was made: was no message ever sent (of a
-    /// wait for one), or received (of a wait for room)? A message that was peeked at, and came back,
-    /// may count as received.
+    /// wait for one), or received (of a wait for room)? A message that somebody peeked at, and that
+    /// came back, may count as received.
     pub fn is_other_side_idle(&self) -> Option<bool> {
         let (send, receive) = self.idle?;
         match self.reason {
