@@ -244,6 +244,19 @@ impl Worker {
         }
     }
 
+    /// What runs here is about to be set aside.
+    ///
+    /// # Safety
+    /// The node stands.
+    #[inline(always)]
+    unsafe fn says_that_it_waits(&self, node: *const Parked) {
+        lifecycle::set_aside(node);
+        if hints::ON {
+            // SAFETY: the node stands (this function's contract), and its reason does not change.
+            self.hint(unsafe { (*node).reason });
+        }
+    }
+
     /// Is there enough stack left to run another task on top of this frame?
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
@@ -269,11 +282,8 @@ impl Role {
     /// thread had before: [`Stacks::take_idle`](crate::sched::stacks::Stacks::take_idle).)
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
-        lifecycle::set_aside(node);
-        if hints::ON {
-            // SAFETY: the node stands (this function's contract), and its reason does not change.
-            self.hint(unsafe { (*node).reason });
-        }
+        // SAFETY: the node stands (this function's contract).
+        unsafe { self.says_that_it_waits(node) };
         if self.ring().is_none() {
             // SAFETY: the ring has a lock, and the rest is this function's contract.
             return unsafe { self.suspend_locked(node) };
@@ -438,7 +448,14 @@ impl Role {
         let node = self.node(WaitReason::Yield);
         // SAFETY: the node is that of the caller, who blocks next; it is in no list.
         unsafe {
-            self.make_ready(Resumable::from_raw(&raw const node as *mut Parked));
+            let ready = Resumable::from_raw(&raw const node as *mut Parked);
+            if let Some(ring) = self.ring() {
+                // (`suspend` would ask for the mode once more: 1 % of a yield.)
+                ring.push(ready);
+                self.says_that_it_waits(&node);
+                return self.suspend_fiber::<false>(&node);
+            }
+            self.make_ready(ready);
             self.suspend(&node)
         }
     }
