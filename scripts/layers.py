@@ -30,8 +30,9 @@ ALLOWED = {
         "wheel": "",
         "blocks": "",
         "hash": "",
+        "ref_count": "sys",
         "platform": "sys stack",
-        "lib": "blocks hash lock platform stack sys unwind wheel",
+        "lib": "blocks hash lock platform ref_count stack sys unwind wheel",
     },
     "core": {
         "record": "",

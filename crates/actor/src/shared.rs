@@ -1,33 +1,19 @@
 //! References that are counted, for the records of actors.
 //!
-//! As `Arc`, but that both counts are one word, which is asked before it is changed: who finds the
-//! only reference takes the value without a read-modify-write. (A start and stop of an actor took
-//! nine for its references, of 5 ns each, and takes two.) The record comes from a free list
-//! ([`blocks`]), and may begin with several references.
-//!
-//! **Counts.** The lower half counts references; the upper half weak ones, with one that all the
-//! others have together. A record is freed with its last weak one.
-//!
-//! **Ordering.** As of `Arc`: Release when a reference goes, Acquire in who finds that it was the
-//! last one.
+//! As `Arc`, but that the only reference is taken without a read-modify-write ([`RefCount`]), that
+//! the record comes from a free list ([`blocks`]), and that it may begin with several references.
 
 use myriad_base::blocks;
-use myriad_base::sys::thread::abort_with;
+use myriad_base::ref_count::RefCount;
 use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering::*, fence};
-
-const ONE: u64 = 1;
-const ONE_WEAK: u64 = 1 << 32;
-/// No program has so many references: it forgets them, in a loop.
-const TOO_MANY: u32 = 1 << 31;
 
 #[repr(C)]
 pub(crate) struct Counted<T: ?Sized> {
-    counts: AtomicU64,
+    count: RefCount,
     /// Dropped with the last reference that is not weak.
     value: ManuallyDrop<T>,
 }
@@ -53,9 +39,10 @@ impl<T> Shared<T> {
     #[inline(always)]
     pub(crate) fn several<const N: usize>(value: T) -> [Shared<T>; N] {
         let record = blocks::alloc(Layout::new::<Counted<T>>()).cast::<Counted<T>>();
-        let counts = AtomicU64::new(N as u64 * ONE + ONE_WEAK);
+        const { assert!(N > 0) };
+        let count = RefCount::new(N as u32);
         // SAFETY: memory of this layout, which nobody else uses.
-        unsafe { record.write(Counted { counts, value: ManuallyDrop::new(value) }) };
+        unsafe { record.write(Counted { count, value: ManuallyDrop::new(value) }) };
         [(); N].map(|()| Shared(record, PhantomData))
     }
 }
@@ -84,13 +71,12 @@ impl<T: ?Sized> Shared<T> {
     /// It lies in a record of this module, and somebody keeps it meanwhile.
     #[inline]
     pub(crate) unsafe fn of(value: &T) -> Shared<T> {
-        let offset = size_of::<AtomicU64>().next_multiple_of(align_of_val(value));
+        let offset = size_of::<RefCount>().next_multiple_of(align_of_val(value));
         let record = std::ptr::from_ref(value).wrapping_byte_sub(offset) as *mut Counted<T>;
         // SAFETY: the value stands behind the counts, at the first address that its alignment
         // allows (`repr(C)`), in a record that is kept (this function's contract).
         unsafe {
-            // Relaxed: as `clone`.
-            check((*record).counts.fetch_add(ONE, Relaxed));
+            (*record).count.add();
             Shared(NonNull::new_unchecked(record), PhantomData)
         }
     }
@@ -110,9 +96,7 @@ impl<T: ?Sized> Shared<T> {
     }
 
     pub(crate) fn downgrade(&self) -> WeakShared<T> {
-        // Relaxed: as `Arc`: who has a reference may make others.
-        let before = self.record().counts.fetch_add(ONE_WEAK, Relaxed);
-        check(before >> 32);
+        self.record().count.add_weak();
         WeakShared(self.0)
     }
 
@@ -127,19 +111,10 @@ impl<T: ?Sized> Shared<T> {
     }
 }
 
-/// More of this half of the word would go over into the other one, or be lost.
-#[inline(always)]
-fn check(count: u64) {
-    if count as u32 >= TOO_MANY {
-        abort_with("two billion references to an actor: some are forgotten, in a loop");
-    }
-}
-
 impl<T: ?Sized> Clone for Shared<T> {
     #[inline]
     fn clone(&self) -> Self {
-        // Relaxed: as `Arc`: who has a reference may make others.
-        check(self.record().counts.fetch_add(ONE, Relaxed));
+        self.record().count.add();
         Shared(self.0, PhantomData)
     }
 }
@@ -147,20 +122,10 @@ impl<T: ?Sized> Clone for Shared<T> {
 impl<T: ?Sized> Drop for Shared<T> {
     #[inline]
     fn drop(&mut self) {
-        let counts = &self.record().counts;
-        // Acquire: what others have done before they gave theirs up. Nobody is left who could make
-        // another one.
-        if counts.load(Acquire) == ONE | ONE_WEAK {
-            counts.store(ONE_WEAK, Relaxed);
-        } else {
-            // Release: pairs with the Acquire of the last one.
-            if counts.fetch_sub(ONE, Release) as u32 != 1 {
-                return;
-            }
-            fence(Acquire);
+        if self.record().count.end() {
+            // SAFETY: this was the last one.
+            unsafe { Shared::end(self.0) };
         }
-        // SAFETY: this was the last one.
-        unsafe { Shared::end(self.0) };
     }
 }
 
@@ -174,24 +139,19 @@ impl<T: ?Sized> Deref for Shared<T> {
 
 impl<T: ?Sized> WeakShared<T> {
     #[inline(always)]
-    fn counts(&self) -> &AtomicU64 {
+    fn count(&self) -> &RefCount {
         // SAFETY: the record is freed when no weak one is left; this is one.
-        unsafe { &(*self.0.as_ptr()).counts }
+        unsafe { &(*self.0.as_ptr()).count }
     }
 
     pub(crate) fn upgrade(&self) -> Option<Shared<T>> {
-        let one_more = |counts: u64| (counts as u32 != 0).then_some(counts + ONE);
-        // Acquire: pairs with who has made the value known, by a reference that has gone since.
-        let before = self.counts().fetch_update(Acquire, Relaxed, one_more).ok()?;
-        check(before);
-        Some(Shared(self.0, PhantomData))
+        self.count().upgrade().then(|| Shared(self.0, PhantomData))
     }
 }
 
 impl<T: ?Sized> Clone for WeakShared<T> {
     fn clone(&self) -> Self {
-        // Relaxed: as for `Shared`.
-        check(self.counts().fetch_add(ONE_WEAK, Relaxed) >> 32);
+        self.count().add_weak();
         WeakShared(self.0)
     }
 }
@@ -199,13 +159,8 @@ impl<T: ?Sized> Clone for WeakShared<T> {
 impl<T: ?Sized> Drop for WeakShared<T> {
     #[inline]
     fn drop(&mut self) {
-        let counts = self.counts();
-        // Acquire, Release: as for `Shared`.
-        if counts.load(Acquire) != ONE_WEAK {
-            if counts.fetch_sub(ONE_WEAK, Release) != ONE_WEAK {
-                return;
-            }
-            fence(Acquire);
+        if !self.count().end_weak() {
+            return;
         }
         let record = self.0.as_ptr();
         // SAFETY: nobody has the record any more, and its value was dropped with the last

@@ -76,6 +76,7 @@ mod plant;
 mod policy;
 mod pool;
 mod priority_queues;
+mod ref_count;
 mod sleep;
 mod takeover;
 mod tasks;
@@ -98,6 +99,7 @@ fn scripts() -> impl Iterator<Item = &'static Script> {
         held_positions::SCRIPTS,
         look::SCRIPTS,
         priority_queues::SCRIPTS,
+        ref_count::SCRIPTS,
         monitor::SCRIPTS,
     ]
     .into_iter()
@@ -112,6 +114,11 @@ fn biased() {
 #[test]
 fn cancel() {
     check(cancel::SCRIPTS);
+}
+
+#[test]
+fn ref_count() {
+    check(ref_count::SCRIPTS);
 }
 
 #[test]

@@ -2,23 +2,18 @@
 //!
 //! It is std's `Arc`, without weak references, and with three differences that each job feels: the
 //! memory is a block of a slab (`blocks.rs`), the second reference costs no read-modify-write
-//! ([`twin`](Counted::twin)), and neither does the end of the last one.
+//! ([`twin`](Counted::twin)), and neither does the end of the last one ([`RefCount`]).
 //!
-//! **Invariant.** `count` is the number of references, so the block is there as long as one is; and
-//! nobody else has a reference where the only one says 1.
-//!
-//! **Ordering.** A reference that ends does so with Release, and who frees the block has seen all
-//! others end with Acquire: so the value is dropped after its last use.
+//! **Invariant.** `count` is that of the references, so the block is there as long as one is.
 
 use super::blocks::{self, Offset};
 use super::cell::{Body, Slot};
+use myriad_base::ref_count::RefCount;
 use myriad_base::sys::prefetch::prefetch;
 use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::process::abort;
 use std::ptr::{NonNull, drop_in_place};
-use std::sync::atomic::{AtomicU32, Ordering::*, fence};
 
 /// See the module's header.
 pub(crate) struct Counted<T: ?Sized> {
@@ -28,7 +23,7 @@ pub(crate) struct Counted<T: ?Sized> {
 
 #[repr(C)]
 struct Block<T: ?Sized> {
-    count: AtomicU32,
+    count: RefCount,
     offset: Offset,
     value: T,
 }
@@ -44,7 +39,7 @@ impl<T: 'static> Counted<dyn Slot<T>> {
         let (memory, offset) = blocks::take(Layout::new::<Block<B>>());
         let block = memory.cast::<Block<B>>();
         // SAFETY: `take` gives memory for a value of this layout, which nobody else has.
-        unsafe { block.write(Block { count: AtomicU32::new(1), offset, value: body }) };
+        unsafe { block.write(Block { count: RefCount::new(1), offset, value: body }) };
         Counted { block, _has: PhantomData }
     }
 }
@@ -62,12 +57,8 @@ impl<T: ?Sized> Counted<T> {
     /// Another reference, as `clone` makes. Of the only one it is cheaper.
     #[inline]
     pub(crate) fn twin(&mut self) -> Counted<T> {
-        // (Nobody else counts: this is the only reference, and it is borrowed.)
-        let count = &self.inside().count;
-        if count.load(Relaxed) != 1 {
-            return self.clone();
-        }
-        count.store(2, Relaxed);
+        // (Nobody else can use this reference: it is borrowed.)
+        self.inside().count.add_beside_own();
         Counted { block: self.block, _has: PhantomData }
     }
     /// The value is to be looked at soon.
@@ -105,10 +96,7 @@ impl<T: ?Sized> Deref for Counted<T> {
 impl<T: ?Sized> Clone for Counted<T> {
     #[inline]
     fn clone(&self) -> Counted<T> {
-        // (References that are forgotten, again and again, would come to 0.)
-        if self.inside().count.fetch_add(1, Relaxed) > u32::MAX / 2 {
-            abort();
-        }
+        self.inside().count.add();
         Counted { block: self.block, _has: PhantomData }
     }
 }
@@ -116,14 +104,10 @@ impl<T: ?Sized> Clone for Counted<T> {
 impl<T: ?Sized> Drop for Counted<T> {
     #[inline]
     fn drop(&mut self) {
-        let count = &self.inside().count;
-        if count.load(Acquire) != 1 {
-            if count.fetch_sub(1, Release) != 1 {
-                return;
-            }
-            fence(Acquire);
+        // (There are no weak references, so the last one frees the block.)
+        if self.inside().count.end() {
+            self.free();
         }
-        self.free();
     }
 }
 
@@ -132,7 +116,7 @@ mod test {
     use super::*;
     use crate::local::{Call, Cell, Wakers, body_of_one};
     use crate::machine::{JobId, Outcome, Report, State};
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use std::sync::{Arc, Barrier};
     use std::thread;
 

@@ -164,6 +164,7 @@ fn a_time_out_says_what_the_wait_was_for() {
 fn a_time_out_says_whether_anything_was_sent() {
     use myriad::channel::{Receiver, Sender, bounded, rendezvous};
     const SHORT: Duration = Duration::from_millis(2);
+    type Make = fn() -> (Sender<u32>, Receiver<u32>);
     fn told_by_receiver(rx: &Receiver<u32>, expected: &str) {
         rx.recv_timeout(SHORT).unwrap_err();
         let why = time::why_timed_out().unwrap();
@@ -183,7 +184,7 @@ fn a_time_out_says_whether_anything_was_sent() {
             wait_until(|| rt.metrics().sum().blocked == 1);
             task
         };
-        let channels: [fn() -> (Sender<u32>, Receiver<u32>); 3] = [unbounded, || bounded(1), rendezvous];
+        let channels: [Make; 3] = [unbounded, || bounded(1), rendezvous];
         for make in channels {
             let (tx, rx) = make();
             let more = (tx.clone(), tx.clone());
