@@ -1,6 +1,6 @@
 //! Ends: of runs, of jobs, of elements; and who is told.
 
-use super::spec::{Decision, JobId, Outcome, State, Stop, Time, When, verdict};
+use super::spec::{After, Decision, JobId, Outcome, State, Stop, Time, verdict};
 use super::table::{DEPENDS, NONE, Rare, Record};
 use super::{Machine, table};
 use std::collections::VecDeque;
@@ -321,6 +321,7 @@ impl<P: Clone> Machine<P> {
         } else if closes {
             let class = job.class;
             self.place(class);
+            self.look = true; // (The element may not have run, but have been cancelled in line.)
         } else {
             self.ready(array);
         }
@@ -392,8 +393,11 @@ impl<P: Clone> Machine<P> {
             _ => state,
         }
     }
-    /// Whether dependents of this kind are still open for a job in this state.
-    pub(super) fn is_open(&self, on: JobId, when: When) -> bool {
-        self.state(on).is_ok_and(|state| verdict(when, self.shown(on, state)).is_none())
+    /// Does the job still wait for that one? (The state of that one does not tell: a job that has
+    /// begun, and is tried again, is pending once more.)
+    pub(super) fn is_open(&self, id: u64, after: After) -> bool {
+        let first = self.table.get(after.job.0).map_or(NONE, |on| on.dependents);
+        let mut edges = std::iter::successors(self.edges.known(first), |edge| self.edges.known(edge.next));
+        edges.any(|edge| (edge.job, edge.when) == (id, after.when))
     }
 }

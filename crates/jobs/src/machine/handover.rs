@@ -101,7 +101,7 @@ impl<P: Clone> Machine<P> {
         };
         let job = self.table.get(id).filter(is_plain).filter(|job| job.state == State::Running)?;
         let (class, at) = (job.class, job.dependents);
-        let only = |at: u32| (at != NONE).then(|| self.edges.get(at)).filter(|edge| edge.next == NONE);
+        let only = |at: u32| self.edges.known(at).filter(|edge| edge.next == NONE);
         let edge = only(at).filter(|edge| verdict(edge.when, State::Done) == Some(true))?;
         let next = self.table.get(edge.job).filter(is_plain)?;
         let waits_for_this = next.state == State::Pending && next.waits == DEPENDS && next.open == 1;

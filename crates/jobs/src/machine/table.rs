@@ -309,6 +309,10 @@ impl Edges {
     pub(super) fn get(&self, at: u32) -> Edge {
         self.edges[at as usize]
     }
+    /// `None` at the end of a list.
+    pub(super) fn known(&self, at: u32) -> Option<Edge> {
+        (at != NONE).then(|| self.get(at))
+    }
     pub(super) fn remove(&mut self, at: u32) {
         self.edges[at as usize].next = self.free;
         self.free = at;

@@ -152,7 +152,7 @@ impl<P: Clone> Machine<P> {
         }
         if waits & DEPENDS != 0 {
             let after = job.rare().map_or(Vec::new(), |rare| rare.after.to_vec());
-            let open = after.iter().find(|after| self.is_open(after.job, after.when));
+            let open = after.iter().find(|after| self.is_open(id, **after));
             return open.map_or(Waiting::Nothing, |open| Waiting::Dependency { on: open.job, when: open.when });
         }
         if waits & TIME != 0 {

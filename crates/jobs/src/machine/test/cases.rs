@@ -246,6 +246,27 @@ fn r13_an_array_is_changed_while_jobs_depend_on_an_element() {
     assert_eq!(starts(&mut m, 1), [waits]);
 }
 
+/// 13: an array that lets no more elements begin, because one that is to be tried again was
+/// cancelled, keeps nobody behind it waiting.
+#[test]
+fn r13_an_array_that_closes_leaves_the_line() {
+    let mut m = machine(4, 0, Rules { at_once: 3, ..Rules::default() });
+    let retry = Retry { times: 1, first: 0, most: 0 };
+    let mut request = Request { array: array(3, 3), retry, ..cpus(2) };
+    request.array.as_mut().unwrap().max_failures = 1;
+    let list = submit(&mut m, 0, request);
+    let [first, second] = [1, 2].map(|at| JobId(list.0 + at));
+    assert_eq!(starts(&mut m, 0), [first, second]);
+    let holds = submit(&mut m, 0, Request { priority: 1, ..cpus(2) });
+    // It needs nothing but the last place, which is kept for the array.
+    let behind = submit(&mut m, 0, Request { priority: -1, demand: Demand::default(), ..Request::default() });
+    m.ended(1, first, Outcome::Failed);
+    assert_eq!(starts(&mut m, 1), [holds]);
+    assert_eq!(state(&m, first), State::Pending);
+    m.cancel(1, first).unwrap();
+    assert_eq!(starts(&mut m, 1), [behind]);
+}
+
 /// 8, 13: a cancelled array has ended when its elements have; if all of them end well, it is done.
 #[test]
 fn r08_a_cancelled_array_ends_with_its_elements() {
@@ -368,6 +389,24 @@ fn r14_groups_share_what_there_is() {
         assert_eq!(running.len(), 6);
         assert!(round < 10 || first == 3, "{first} of the first group");
     }
+}
+
+/// 18: a job that has begun, and is to be tried again, is no longer what those wait for who waited
+/// for its begin.
+#[test]
+fn r18_a_dependency_that_is_met_stays_so() {
+    let mut m = machine(1, 0, Rules::default());
+    let retry = Retry { times: 1, first: 10, most: 10 };
+    let again = submit(&mut m, 0, Request { retry, ..cpus(1) });
+    let held = submit(&mut m, 0, Request { held: true, ..cpus(1) });
+    let both = [After { job: again, when: When::Started }, After { job: held, when: When::Done }];
+    let waits = submit(&mut m, 0, Request { after: both.to_vec(), ..cpus(1) });
+    let on = |job, when| Some(Waiting::Dependency { on: job, when });
+    assert_eq!(m.why(0, waits).unwrap(), on(again, When::Started));
+    assert_eq!(starts(&mut m, 0), [again]);
+    m.ended(0, again, Outcome::Failed);
+    assert_eq!(state(&m, again), State::Pending);
+    assert_eq!(m.why(0, waits).unwrap(), on(held, When::Done));
 }
 
 /// 18: the job that `why` names as the first is the one that starts, unless there is no room for

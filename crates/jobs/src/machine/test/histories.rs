@@ -247,23 +247,29 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// So many steps of the history of this seed.
+    fn walk(&mut self, seed: u64, steps: u64) {
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let groups = self.model.groups() - 1;
+            for _ in 0..steps {
+                self.step(groups);
+                self.compare();
+            }
+        }));
+        if let Err(payload) = run {
+            eprintln!("MYRIAD_JOB_SEED={seed}:\n{}", self.log.join("\n"));
+            std::panic::resume_unwind(payload);
+        }
+    }
+}
+
 #[test]
 fn random_histories_go_as_the_model_says() {
     let only = std::env::var("MYRIAD_JOB_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = only.map_or(0..how_many(), |seed: u64| seed..seed + 1);
     for seed in seeds {
-        let mut pair = Pair::new(seed);
-        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let groups = pair.model.groups() - 1;
-            for _ in 0..60 {
-                pair.step(groups);
-                pair.compare();
-            }
-        }));
-        if let Err(payload) = run {
-            eprintln!("MYRIAD_JOB_SEED={seed}:\n{}", pair.log.join("\n"));
-            std::panic::resume_unwind(payload);
-        }
+        Pair::new(seed).walk(seed, 60);
     }
 }
 
@@ -275,11 +281,7 @@ fn r18_why_says_what_comes_next() {
     let seeds = how_many() / 2;
     for seed in 0..seeds {
         let mut pair = Pair::new(1_000_000 + seed);
-        let groups = pair.model.groups() - 1;
-        for _ in 0..10 + seed % 50 {
-            pair.step(groups);
-            pair.compare();
-        }
+        pair.walk(1_000_000 + seed, 10 + seed % 50);
         let now = pair.now;
         let waiting: Vec<JobId> = pair
             .model
@@ -329,8 +331,9 @@ fn r18_why_says_what_comes_next() {
         }
         machine.decide(now);
         let goes_on = std::iter::from_fn(|| machine.next_decision()).find_map(|decision| match decision {
-            // (Of an array an element starts.)
-            Decision::Start { id, element, .. } => Some(element.map_or(id, |at| JobId(id.0 - 1 - u64::from(at)))),
+            // (Of an array an element starts. One that is tried again stands in line itself.)
+            Decision::Start { id, element: Some(at), attempt: 1, .. } => Some(JobId(id.0 - 1 - u64::from(at))),
+            Decision::Start { id, .. } => Some(id),
             Decision::Resume { id } => Some(id),
             _ => None,
         });
