@@ -93,7 +93,7 @@ PAST_SEAMS = re.compile(r"\b(?:Instant::now|SystemTime|_rdtsc|park_timeout|threa
 SEAMED = ["base", "core", "jobs", "task", "sync", "par", "actor", "agent", "flow", "io", "hyper"]
 # Where that is right: the seams themselves, and what they say of themselves.
 SEAMS = {
-    "base": {"sys/clock", "sys/choice", "sys/choice/ticks", "sys/futex"},
+    "base": {"sys/clock", "sys/clock/system", "sys/choice", "sys/choice/ticks", "sys/futex"},
     "sync": {"shared/map", "lock/single_flight"},  # the keys of a hash table
     "jobs": {"local/job", "local/submit"},  # times of day, which a person gives
     "hyper": {"rt"},  # hyper's times are std's

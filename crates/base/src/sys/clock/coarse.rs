@@ -14,6 +14,7 @@
 //! with the time of the worker's last look: a poll that computes for a second has none.
 
 use super::Instant;
+use super::system::last_tick;
 
 /// What the time of the last tick is surely not older than, in nanoseconds.
 const MOST_AGE: u64 = 64_000_000;
@@ -21,36 +22,7 @@ const MOST_AGE: u64 = 64_000_000;
 /// Is this time still to come, as far as the last tick says? False says nothing.
 #[inline]
 pub(super) fn is_far_off(at: Instant) -> bool {
-    last_tick().is_some_and(|tick| tick.as_nanos().saturating_add(MOST_AGE) < at.as_nanos())
-}
-
-/// The time of the last tick. `None`: it is not to be had.
-#[cfg(all(target_os = "linux", not(loom), not(miri)))]
-#[inline]
-fn last_tick() -> Option<Instant> {
-    use crate::sys::fact::Fact;
-    /// Where the clock of [`Instant`] began, by the system's own count.
-    static START: Fact<Option<u64>> = Fact::new();
-    let start = (*START.get(|| {
-        let ours = Instant::real_now().as_nanos();
-        Some(read(libc::CLOCK_MONOTONIC)?.saturating_sub(ours))
-    }))?;
-    // (At first the last tick was before the start.)
-    Some(Instant::from_nanos(read(libc::CLOCK_MONOTONIC_COARSE)?.saturating_sub(start)))
-}
-
-#[cfg(all(target_os = "linux", not(loom), not(miri)))]
-#[inline]
-fn read(clock: libc::clockid_t) -> Option<u64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the place for the time is a local one.
-    let read = unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
-    read.then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
-
-#[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
-fn last_tick() -> Option<Instant> {
-    None
+    last_tick().is_some_and(|tick| tick.saturating_add(MOST_AGE) < at.as_nanos())
 }
 
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
@@ -60,13 +32,12 @@ mod test {
 
     #[test]
     fn the_last_tick_is_no_later_than_now_and_not_old() {
-        let mut before = Instant::from_nanos(0);
+        let mut before = 0;
         for _ in 0..100_000 {
             let tick = last_tick().expect("Linux has the clock");
-            let now = Instant::real_now();
-            assert!(before <= tick, "the tick goes back from {before:?} to {tick:?}");
-            // (The two clocks' starts are read one after the other.)
-            assert!(tick <= now + Duration::from_millis(10), "the tick at {tick:?} is to come: it is {now:?}");
+            let now = Instant::real_now().as_nanos();
+            assert!(before <= tick, "the tick goes back from {before} to {tick}");
+            assert!(tick <= now, "the tick at {tick} is to come: it is {now}");
             before = tick;
         }
         // It goes on.
