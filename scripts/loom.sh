@@ -35,6 +35,7 @@ fi
 one() {
     local said status=0
     said=$("$1" --exact "$2" --nocapture 2>&1) || status=1
+    [ $status -eq 0 ] || echo "loom.sh: $2 failed"
     printf '%s\n' "$said" | grep -v '^running 1 test$\|^$'
     return $status
 }

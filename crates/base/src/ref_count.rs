@@ -47,7 +47,9 @@ impl RefCount {
     /// by a store.
     #[inline]
     pub fn add_beside_own(&self) {
-        if self.0.load(Relaxed) == ALONE {
+        // Acquire: pairs with the Release of those that have ended, as the store ends their release
+        // sequence: who is the last sees no more of them.
+        if self.0.load(ord(Acquire, "refs-own")) == ALONE {
             self.0.store(ALONE + ONE, Relaxed);
         } else {
             self.add();

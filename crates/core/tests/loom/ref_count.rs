@@ -68,16 +68,14 @@ fn both_end() {
     both(Value::new(2), Value::end, Value::end);
 }
 
-/// One makes another one of its own, by a store where it was alone.
+/// One makes another one of its own, by a store where it is alone, while the other one ends.
 fn beside_own() {
-    let value = Value::new(1);
-    value.count.add_beside_own();
     let own = |value: &Value| {
         value.count.add_beside_own();
         value.end();
         value.end();
     };
-    both(value, own, own);
+    both(Value::new(2), own, Value::end);
 }
 
 /// The last reference ends while a weak one becomes a reference, or is too late.
@@ -111,7 +109,7 @@ const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str])
 
 pub const SCRIPTS: &[Script] = &[
     script("ref_count.both_end", both_end, &["refs-alone", "refs-end", "refs-fence"]),
-    script("ref_count.beside_own", beside_own, &["refs-alone", "refs-end", "refs-fence"]),
+    script("ref_count.beside_own", beside_own, &["refs-own", "refs-alone", "refs-end", "refs-fence"]),
     script("ref_count.upgrade", upgrade, &["refs-weak-forgotten", "refs-upgrade-gone"]),
     script("ref_count.weak", weak, &["refs-weak-alone", "refs-weak-end", "refs-weak-fence"]),
 ];
