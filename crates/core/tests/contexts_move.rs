@@ -21,8 +21,8 @@ fn here() -> (usize, bool) {
 /// contexts then? `None`: it did not move, as the system was so slow that a spare began what was to
 /// hold the worker up.
 fn moves(with_context: bool) -> Option<bool> {
-    // (Measured, as no other runtime of this program: its worker has been nobody else's, whose tasks
-    // may have had contexts.)
+    // (Measured, as no other runtime of this program is: so its worker has been nobody else's,
+    // whose tasks may have had contexts.)
     let rt = Builder::new().workers(1).measure_latency(true).build().unwrap();
     let waits = rt.spawn(move || {
         if with_context {
