@@ -10,6 +10,9 @@
 //! A worker can be a *spare* ([`crate::sched::rescue::takeover`]): on duty it is a worker like any
 //! other; off duty it *rests*, a sleep from which only its own inbox, a stop or new duty wakes it.
 //!
+//! (Over 600 lines: the steps of one protocol, of sleepers and of wakers, each beside its partner;
+//! and another file would be one more in the engine's largest cycle of files.)
+//!
 //! **Invariant.** If only sleepers are left, no task is unstarted, no inbox filled and nothing
 //! injected. `steal_request` stays set while `sleepers > 0`.
 //!

@@ -46,6 +46,7 @@
 //! | a biased lock is announced relaxed: its revoker misses the last one | `enter-release` | `biased.two_locks` |
 //! | a biased lock inside a biased lock | `nested` | `biased.two_locks` |
 //! | the monitor sleeps too early | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
+//! | a reference that is made by a store hides those that have ended | `refs-own` | `ref_count.beside_own` |
 //! | a record is given back while a destructor runs in it | `freed-while-dropped` | `completion.dropped_in_record` |
 //! | a shutdown ends in the middle of a destructor | `dropping-is-ended` | `completion.dropped_at_shutdown` |
 //! | a look takes its own bit for that of an earlier one | `look-own-bit` | `look.held` |

@@ -12,5 +12,6 @@ mod panic_places;
 mod runtimes;
 mod shutdown;
 mod shutdown_meanwhile;
+mod time_outs;
 mod timers;
 mod wait_reasons;

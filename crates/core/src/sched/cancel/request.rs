@@ -200,22 +200,16 @@ impl<'a> HomeAccess<'a> {
 /// Puts a request into a worker's inbox. `me` is the calling worker.
 fn post(to: &'static Peer, kind: RequestKind, me: Option<&Peer>) {
     let request = Box::into_raw(Box::new(Request { node: Parked::new(None), kind }));
-    let light = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
+    let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
     // SAFETY: a request's node of our own, in no list, for that worker, which frees it.
-    unsafe { to.shared.workers.send(&to.shared, Resumable::from_raw(request.cast()), &light) };
+    unsafe { to.shared.workers.send(&to.shared, Resumable::from_raw(request.cast()), &fence) };
     // What is left on a worker that has ended never goes on, and nobody takes the request out.
-    // Pairs with the fence in `discard`: either the last worker of the pool finds the request as it
-    // ends, or the stop is seen here.
-    fence(SeqCst);
-    if to.shared.workers.stops() {
-        to.pool.discard_requests(to);
-    }
+    to.pool.discard_requests(to);
 }
 
 /// Frees the requests in the inbox of a worker that has ended. (A task that was woken too late
 /// stays there.)
 pub(crate) fn discard(to: &Peer) {
-    fence(SeqCst);
     let inbox = &to.shared.remote.inbox;
     inbox.take(|node| match node.home() {
         Some(_) => inbox.push(node),

@@ -195,7 +195,9 @@ impl Pool {
     }
 
     /// Discards the requests in this worker's inbox, if all workers have left their loops for good:
-    /// nobody would take them out, and the inboxes go with the pool, if a task is left.
+    /// nobody would take them out, and the inboxes go with the pool, if a task is left. Whoever has
+    /// put a request in calls this, so by the lock either the last worker finds the request as it
+    /// ends, or its end is seen here.
     pub(crate) fn discard_requests(&self, to: &Peer) {
         let threads = self.threads.lock();
         if self.have_all_ended(&threads) {

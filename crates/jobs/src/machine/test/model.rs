@@ -1,5 +1,7 @@
 //! The same rules, written as plainly as possible: all jobs in one list, all sorted anew for each
 //! start. It shares with the machine the words (`spec`), and nothing else.
+//!
+//! (Over 600 lines: it is read as one text, beside the rules.)
 
 use crate::machine::spec::{Stop, verdict};
 use crate::machine::{After, Decision, Demand, JobId, Outcome, Request, Rules, State, Time};
