@@ -4,6 +4,12 @@
 //! the same task, as what it needs is in this worker's cache; each further one is offered as a task
 //! of its own. A node with one predecessor is ready when that has ended, and is not counted.
 //!
+//! The last one is offered first. So this worker goes on in the order in which the nodes were made,
+//! and a thief, which takes the oldest task, gets the node that is farthest from the worker's next
+//! one. (Where the first ones were offered first, the two worked on neighbours, whose values share
+//! cache lines: a factorization on two workers took 4 % longer, and 1 → 100,000 → 1 on one worker
+//! 14 %.)
+//!
 //! Where many come after a node, their row is cut in half, and in half again, and the far halves
 //! are offered as they are, to be counted down by who takes them. So others have half of the row
 //! at once, and there are few tasks at a time. (On one worker a row of 100,000 takes as long as
@@ -179,16 +185,14 @@ impl<'g, 'env> Run<'g, 'env> {
         }
         let mut first = None;
         let (nodes, has_choices) = (&*self.graph.nodes, self.graph.has_choices);
-        for &at in row {
+        for &at in row.iter().rev() {
             let node = &nodes[at as usize];
             if node.predecessors > 1 && !is_last(node, has_choices) {
                 continue;
             }
-            if first.is_none() {
-                first = Some(at);
-            } else {
+            if let Some(other) = first.replace(at) {
                 is_offering = true;
-                self.offer::<RANKED>(s, Some(at), &[]);
+                self.offer::<RANKED>(s, Some(other), &[]);
             }
         }
         if is_offering {
