@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!  scope frame: Scope { local, shared, waiter, panic }    <- tasks hold a pointer to it
-//!  end: run own newest tasks of this scope, and some that others have, inline;
-//!       shared -= OPEN - local; wait until 0
+//!  end: run own newest tasks of this scope inline; shared -= OPEN - local; wait until 0
 //! ```
 //! **Counting.** What the owner's thread spawns and ends is counted in `local`, without atomics (in
 //! fiber mode that is all that its worker does; in threads mode what the owner itself does and what
@@ -35,7 +34,6 @@ use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::{Handle, Pool};
-use crate::sched::steal_back::steal_back;
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::user_code::{self, UserValue};
 use crate::sched::waker::wake_waiter_as;
@@ -154,14 +152,6 @@ impl Counts {
         }
     }
 
-    /// Have all tasks ended? All that they did is visible then. For the owner, before the merge.
-    fn all_have_ended(&self) -> bool {
-        // (A task that others have spawned, and the owner has stolen back, is counted up there and
-        // down here. Only a task that has not ended spawns further ones, so 0 stays.) Acquire:
-        // pairs with each count down.
-        self.shared.load(Acquire) == OPEN - self.local.get()
-    }
-
     #[inline(never)]
     fn down_shared(&self, w: Option<&Worker>) {
         // AcqRel: what the task did, for the owner; what the others did, for the one who wakes it.
@@ -179,8 +169,7 @@ impl Counts {
 /// block.
 ///
 /// # Blocking
-/// At its end, until all tasks have ended. Those of its own worker's queue run right there, and so
-/// do some that wait in the queues of other workers.
+/// At its end, until all tasks have ended; those of its own queue run right there.
 ///
 /// # Cancellation
 /// If the caller is cancelled, so are all tasks of the scope; it unwinds when they have ended. A
@@ -369,7 +358,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let mut w = worker::current();
         if let Some(here) = w {
             w = Some(self.run_own(here));
-            if counts.all_have_ended() {
+            if counts.local.get() == 0 && counts.shared.load(Acquire) == OPEN {
+                // All have ended, and all that they did is visible.
                 return stays.disarm();
             }
         }
@@ -411,9 +401,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         stays.disarm();
     }
 
-    /// Runs the newest tasks of this worker's queue as long as they belong to this scope, and those
-    /// that it [steals back](crate::sched::steal_back). (The inlining rule allows it: the scope's
-    /// end cannot come before theirs.)
+    /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The
+    /// inlining rule allows it: the scope's end cannot come before theirs.)
     fn run_own(&self, mut w: Role) -> Role {
         // SAFETY: what runs here is in this call, and so its record stands, whatever runs on top of
         // it meanwhile.
@@ -431,8 +420,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     )
             };
             let in_queues = || w.pool.workers.queues().and_then(|queues| queues.take_ours(w.shared.index, &is_ours));
-            let own = w.deque().pop_newest().or_else(in_queues);
-            let Some(task) = own.or_else(|| steal_back(&w, || self.counts.all_have_ended())) else { return w };
+            let Some(task) = w.deque().pop_newest().or_else(in_queues) else { return w };
             if !is_ours(task.header()) {
                 w.push_any(task);
                 return w;

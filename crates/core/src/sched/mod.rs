@@ -22,7 +22,6 @@ pub(crate) mod rescue;
 pub(crate) mod run_loop;
 pub(crate) mod spare;
 pub(crate) mod stacks;
-pub(crate) mod steal_back;
 pub(crate) mod timers;
 pub(crate) mod unhandled;
 pub(crate) mod unwind;

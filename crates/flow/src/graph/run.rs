@@ -7,8 +7,7 @@
 //! The last one is offered first. So this worker goes on in the order in which the nodes were made,
 //! and a thief, which takes the oldest task, gets the node that is farthest from the worker's next
 //! one. (Where the first ones were offered first, the two worked on neighbours, whose values share
-//! cache lines: a factorization on two workers took 4 % longer, and 1 → 100,000 → 1 on one worker
-//! 14 %.)
+//! cache lines: figures in `docs/dev/FIGURES.md`.)
 //!
 //! Where many come after a node, their row is cut in half, and in half again, and the far halves
 //! are offered as they are, to be counted down by who takes them. So others have half of the row

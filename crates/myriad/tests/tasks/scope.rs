@@ -1,9 +1,8 @@
 //! Scopes: tasks that borrow, and their end.
 
-use crate::common::{Drops, each_with, in_both_modes, wait_until};
-use myriad::{Policy, Scope, scope, spawn};
+use crate::common::{Drops, in_both_modes, wait_until};
+use myriad::{Scope, scope, spawn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::thread;
 
 #[test]
 fn tasks_borrow() {
@@ -250,47 +249,6 @@ fn free_tasks_among_those_of_the_scope() {
         });
         wait_until(|| free.load(SeqCst) == 67);
     });
-}
-
-/// The owner waits for tasks that stand in another worker's queue: it takes some of them back, and
-/// runs them on its own thread. (Nothing else does in threads mode, where another thread takes the
-/// worker of one that blocks. On one processor the owner blocks at once, to make room.)
-#[test]
-fn the_owner_steals_back() {
-    if thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
-        return eprintln!("not tried: there is one processor");
-    }
-    // (Under other policies the tasks are in queues that all workers have in common.)
-    each_with(
-        &[2],
-        |builder| builder.policy(Policy::WorkStealing),
-        |_, rt| {
-            let is_taken_back = || {
-                let owner = thread::current().id();
-                let is_elsewhere = || thread::current().id() != owner;
-                let (has_begun, taken_back, n) = (AtomicBool::new(false), AtomicBool::new(false), AtomicUsize::new(0));
-                scope(|s| {
-                    s.spawn(|| {
-                        has_begun.store(true, Release);
-                        for _ in 0..if is_elsewhere() { 100 } else { 0 } {
-                            s.spawn(|| {
-                                taken_back.fetch_or(!is_elsewhere(), Relaxed);
-                                n.fetch_add(1, Relaxed);
-                                (0..1000).for_each(|_| std::hint::spin_loop());
-                            });
-                        }
-                    });
-                    while !has_begun.load(Acquire) {
-                        std::hint::spin_loop();
-                    }
-                });
-                assert_eq!(n.load(Relaxed), 100);
-                taken_back.load(Relaxed)
-            };
-            // (A worker that is held up by the system may come too late, now and then.)
-            while !rt.run(is_taken_back) {}
-        },
-    );
 }
 
 /// A task of the scope is handed to another runtime's task, which spawns there.
