@@ -22,6 +22,9 @@
 //! that: other threads have a `&Peer`, and a `&Worker`, which is `!Sync`, comes from [`current`] or
 //! from the `unsafe` [`Peer::own`]. Each field of `Peer` says who writes it.
 //!
+//! (Over 600 lines, of which a third are comments: the fields stand with the invariants that tie
+//! them to each other, and what the worker does with them is in `worker/`.)
+//!
 //! **The role is a token.** In threads mode a task that has blocked may go on with *another*
 //! worker's role, when its own is stuck ([`crate::sched::rescue::takeover`]): on the same thread,
 //! but the worker is a different one. So whoever acts as a worker holds a [`Role`], and gives it
