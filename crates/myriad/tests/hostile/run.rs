@@ -161,13 +161,18 @@ pub(crate) fn run_cell(unit: Unit, (behaviour, caller): Cell, alone: bool) -> Ve
 fn call(unit: Unit, cx: Cx) -> (Seen, Option<String>) {
     let caller = cx.caller;
     let place = unit.place.f;
+    // An act that goes on on another thread when the place has ended may spawn into the end of the runtime.
+    let goes_on = Arc::new(AtomicBool::new(false));
+    let body_goes_on = goes_on.clone();
     let body = move || {
         let token = cx.foe.token.clone();
-        match catch_unwind(AssertUnwindSafe(|| token.run(|| place(&cx)))) {
+        let seen = match catch_unwind(AssertUnwindSafe(|| token.run(|| place(&cx)))) {
             Ok(Ok(seen)) => seen,
             Ok(Err(_)) => Seen::Cancelled,
             Err(payload) => Seen::caught(&*payload),
-        }
+        };
+        body_goes_on.store(cx.foe.over() < cx.foe.acted(), Release);
+        seen
     };
     match caller {
         Caller::Worker => (myriad::spawn(body).join().unwrap_or_else(|e| Seen::joined::<()>(Err(e))), None),
@@ -192,7 +197,8 @@ fn call(unit: Unit, cx: Cx) -> (Seen, Option<String>) {
             has_begun.recv().unwrap();
             under_way.store(true, Release);
             let report = rt.shutdown(patience());
-            let unclean = (!report.is_clean()).then(|| format!("the shutdown leaves tasks: {report}"));
+            let clean = report.is_clean() || goes_on.load(Acquire);
+            let unclean = (!clean).then(|| format!("the shutdown leaves tasks: {report}"));
             (Seen::joined_flat(task.join()), unclean)
         }
     }
