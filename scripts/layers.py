@@ -23,16 +23,17 @@ ROOT = Path(__file__).resolve().parent.parent / "crates"
 # Of each crate its folders, and files beside `lib.rs`, with those that each may use. `lib` is `lib.rs`.
 ALLOWED = {
     "base": {
-        "sys": "lock stack",  # what is locked for a fork
+        "sys": "lock pieces stack",  # what is locked for a fork
         "unwind": "sys",
         "lock": "sys",
         "stack": "sys",
         "wheel": "",
         "blocks": "",
+        "pieces": "sys",
         "hash": "",
         "ref_count": "sys",
         "platform": "sys stack",
-        "lib": "blocks hash lock platform ref_count stack sys unwind wheel",
+        "lib": "blocks hash lock pieces platform ref_count stack sys unwind wheel",
     },
     "core": {
         "record": "",

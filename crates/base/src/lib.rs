@@ -7,6 +7,7 @@
 //! | [`lock`] | the spin lock and the biased lock, on which channels and locks are built |
 //! | [`stack`] | switching between stacks, their memory, what happens at an overflow |
 //! | [`blocks`] | free lists of small blocks of memory, in front of the allocator |
+//! | [`pieces`] | pieces of memory that go back to the system |
 //! | [`ref_count`] | the count of the references to a value that is shared |
 //! | [`hash`] | hash tables of numbers |
 //! | [`wheel`] | timers in the order of their deadlines |
@@ -28,6 +29,7 @@ pub mod blocks;
 pub mod hash;
 pub mod json;
 pub mod lock;
+pub mod pieces;
 pub mod platform;
 pub mod ref_count;
 pub mod stack;

@@ -116,8 +116,9 @@ fn take_own() -> GiveBack {
     let handler = crate::stack::overflow::lock();
     #[cfg(not(loom))]
     let numbers = crate::lock::bias_owner::lock_free();
+    let pieces = crate::pieces::lock();
     Box::new(move |_| {
-        let _handler = handler;
+        let (_handler, _pieces) = (handler, pieces);
         #[cfg(not(loom))]
         drop(numbers);
     })

@@ -1,13 +1,13 @@
 //! A reference to a body: a pointer with a count.
 //!
 //! It is std's `Arc`, without weak references, and with three differences that each job feels: the
-//! memory is a block of a slab (`blocks.rs`), the second reference costs no read-modify-write
+//! memory is a block of a slab ([`slabs`]), the second reference costs no read-modify-write
 //! ([`twin`](Counted::twin)), and neither does the end of the last one ([`RefCount`]).
 //!
 //! **Invariant.** `count` is that of the references, so the block is there as long as one is.
 
-use super::blocks::{self, Offset};
 use super::cell::{Body, Slot};
+use myriad_base::pieces::slabs;
 use myriad_base::ref_count::RefCount;
 use myriad_base::sys::prefetch::prefetch;
 use std::alloc::Layout;
@@ -24,7 +24,6 @@ pub(crate) struct Counted<T: ?Sized> {
 #[repr(C)]
 struct Block<T: ?Sized> {
     count: RefCount,
-    offset: Offset,
     value: T,
 }
 
@@ -36,10 +35,9 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for Counted<T> {}
 impl<T: 'static> Counted<dyn Slot<T>> {
     #[inline]
     pub(crate) fn new<B: Slot<T> + 'static>(body: B) -> Counted<dyn Slot<T>> {
-        let (memory, offset) = blocks::take(Layout::new::<Block<B>>());
-        let block = memory.cast::<Block<B>>();
+        let block = slabs::take(Layout::new::<Block<B>>()).cast::<Block<B>>();
         // SAFETY: `take` gives memory for a value of this layout, which nobody else has.
-        unsafe { block.write(Block { count: RefCount::new(1), offset, value: body }) };
+        unsafe { block.write(Block { count: RefCount::new(1), value: body }) };
         Counted { block, _has: PhantomData }
     }
 }
@@ -75,12 +73,12 @@ impl<T: ?Sized> Counted<T> {
     #[inline(never)]
     fn free(&mut self) {
         let block = self.block;
-        let (layout, offset) = (Layout::for_value(self.inside()), self.inside().offset);
+        let layout = Layout::for_value(self.inside());
         // SAFETY: only the last reference comes here, once: nobody uses the value any more, and the
-        // block was taken with this offset, for what has this layout.
+        // block was taken for what has this layout.
         unsafe {
             drop_in_place(block.as_ptr());
-            blocks::give(block.cast(), offset, layout);
+            slabs::give(block.cast(), layout);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The queue of a process: how it is made.
 
 mod array;
-mod blocks;
 mod cell;
 mod chart;
 mod closure;

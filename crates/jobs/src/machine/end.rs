@@ -3,6 +3,7 @@
 use super::spec::{After, Decision, JobId, Outcome, State, Stop, Time, verdict};
 use super::table::{DEPENDS, NONE, Rare, Record};
 use super::{Machine, table};
+use myriad_base::pieces::Boxed;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -214,7 +215,7 @@ impl<P: Clone> Machine<P> {
         let rare = job.rare_mut();
         let (name, user, retry) = (rare.name.clone(), rare.user.clone(), rare.retry);
         let has_some = name.is_some() || user.is_some() || retry.times > 0;
-        let rare = has_some.then(|| Box::new(Rare { name, user, retry, ..Rare::default() }));
+        let rare = has_some.then(|| Boxed::new(Rare { name, user, retry, ..Rare::default() }));
         self.classes.at(class).jobs += 1;
         self.table.insert(
             id,

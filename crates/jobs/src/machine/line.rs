@@ -14,16 +14,14 @@
 //! over when they come to its front: an entry counts if the job stands in a line with that number.
 
 use super::State;
+use super::entries::{Entries, Entry};
 use super::spec::{Demand, Time};
 use super::table::{Elements, Record, Table};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
-
-/// A job in a line: its place among equal ones, and its number.
-type Entry = (u64, u64);
 
 /// The order of jobs: the smaller one is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -101,7 +99,7 @@ pub(super) struct Class {
 #[derive(Debug)]
 struct Line {
     priority: i32,
-    entries: VecDeque<Entry>,
+    entries: Entries,
     /// The level of this line's entry in `heads`. (Without ageing it stays the same, whoever is
     /// first in the line.)
     listed: Option<i64>,
@@ -128,21 +126,14 @@ impl Class {
             Ok(at) => self.places[at].1,
             Err(at) => {
                 let place = self.lines.len() as u32;
-                self.lines.push(Line { priority, entries: VecDeque::new(), listed: None });
+                self.lines.push(Line { priority, entries: Entries::default(), listed: None });
                 self.places.insert(at, (priority, place));
                 place
             }
         };
         let line = &mut self.lines[at as usize];
-        if line.entries.back().is_none_or(|last| *last < entry) {
-            line.entries.push_back(entry);
-        } else {
-            let place = line.entries.partition_point(|other| *other < entry);
-            // (Or it is there still, and had only left in name.)
-            if line.entries.get(place) != Some(&entry) {
-                line.entries.insert(place, entry);
-            }
-        }
+        // (Or it is there still, and had only left in name.)
+        line.entries.insert(entry);
         let rank = Rank::new(priority, entry, ageing);
         if line.listed.is_none_or(|listed| rank.level < listed) {
             line.listed = Some(rank.level);
@@ -189,9 +180,7 @@ impl Class {
             Some(level) => *top = Reverse((level, priority, at)),
             None => {
                 PeekMut::pop(top);
-                if line.entries.capacity() > 1024 {
-                    line.entries = VecDeque::new();
-                }
+                line.entries.rest();
             }
         }
     }
@@ -218,7 +207,7 @@ impl Class {
 
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
-        self.heads.capacity() + self.lines.iter().map(|line| 1 + line.entries.capacity()).sum::<usize>()
+        self.heads.capacity() + self.lines.iter().map(|line| 1 + line.entries.room()).sum::<usize>()
     }
     /// Drops entries of jobs that have left, once there may be many.
     pub(super) fn tidy<P>(&mut self, table: &Table<P>) {
@@ -227,7 +216,6 @@ impl Class {
             let first = line.entries.front().copied();
             // (The first one stays: its level is listed.)
             line.entries.retain(|entry| Some(*entry) == first || stands(table, self.at, priority, *entry));
-            line.entries.shrink_to_fit();
         }
     }
 }

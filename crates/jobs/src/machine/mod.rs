@@ -4,6 +4,7 @@
 //! ```text
 //! spec.rs     the words: what is asked for, states, decisions, refusals
 //! table.rs    records by number; edges of dependencies
+//! entries.rs  the jobs of a line, in order
 //! line.rs     who is ready: classes, lines, ranks, groups
 //! pick.rs     who starts next: fit, reservation, passing
 //! submit.rs   what is accepted
@@ -24,6 +25,7 @@
 
 mod change;
 mod end;
+mod entries;
 mod handover;
 mod line;
 mod pick;

@@ -6,6 +6,7 @@ use super::spec::{
 };
 use super::table::{DEPENDS, Edge, Elements, HELD, NONE, Rare, Record};
 use super::{Machine, Resource, Time};
+use myriad_base::pieces::Boxed;
 
 /// A job of which a handle says how it ended: the machine may have forgotten the job.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +103,7 @@ impl<P: Clone> Machine<P> {
             begin: if is_late { begin } else { 0 },
             ..Rare::default()
         };
-        self.put_in(id, key, priority, held, payload, Some(Box::new(rare)));
+        self.put_in(id, key, priority, held, payload, Some(Boxed::new(rare)));
         if let Some(array) = array {
             self.arrays.insert(id, array.len);
         }
@@ -139,7 +140,7 @@ impl<P: Clone> Machine<P> {
         let verdict = self.verdict_of(after, known);
         let id = self.table.reserve(1);
         let rare = Rare { after: Afters::One(after), ..Rare::default() };
-        self.put_in(id, key, plain.priority, plain.held, payload, Some(Box::new(rare)));
+        self.put_in(id, key, plain.priority, plain.held, payload, Some(Boxed::new(rare)));
         match verdict {
             Some(true) => self.ready(id),
             Some(false) => self.finish(id, State::Skipped(after.job)),
@@ -161,7 +162,7 @@ impl<P: Clone> Machine<P> {
         JobId(id)
     }
     #[inline]
-    fn put_in(&mut self, id: u64, key: ClassKey, priority: i32, held: bool, payload: P, rare: Option<Box<Rare>>) {
+    fn put_in(&mut self, id: u64, key: ClassKey, priority: i32, held: bool, payload: P, rare: Option<Boxed<Rare>>) {
         let class = self.classes.of(key);
         self.alive += 1;
         self.table.insert(

@@ -5,6 +5,7 @@
 //! The elements of an array have numbers, and no records until they begin: 8 bytes for 128 of them.
 
 use super::spec::{Afters, Retry, State, Stop, Time};
+use myriad_base::pieces::{Array, Boxed, Rows};
 use myriad_base::sys::prefetch::prefetch;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub(super) struct Record<P> {
     /// When its wall time is over; 0: it has none, or was told to stop.
     pub until: Time,
     pub payload: Option<P>,
-    pub rare: Option<Box<Rare>>,
+    pub rare: Option<Boxed<Rare>>,
 }
 
 /// What few jobs have.
@@ -155,14 +156,12 @@ impl<P> Record<P> {
 #[derive(Debug)]
 struct Chunk<P> {
     live: u32,
-    jobs: Box<[Option<Record<P>>; CHUNK as usize]>,
+    jobs: Array<Option<Record<P>>>,
 }
 
 impl<P> Chunk<P> {
     fn new() -> Chunk<P> {
-        let jobs: Vec<Option<Record<P>>> = (0..CHUNK).map(|_| None).collect();
-        let Ok(jobs) = jobs.into_boxed_slice().try_into() else { unreachable!("so many were made") };
-        Chunk { live: 0, jobs }
+        Chunk { live: 0, jobs: Array::new(CHUNK as usize, || None) }
     }
 }
 
@@ -278,7 +277,7 @@ impl<P> Table<P> {
 /// The lists of jobs that depend on others, in one place.
 #[derive(Debug)]
 pub(super) struct Edges {
-    edges: Vec<Edge>,
+    edges: Rows<Edge>,
     free: u32,
     /// How many are not free.
     live: u32,
@@ -294,7 +293,7 @@ pub(super) struct Edge {
 
 impl Edges {
     pub(super) fn new() -> Edges {
-        Edges { edges: Vec::new(), free: NONE, live: 0 }
+        Edges { edges: Rows::new(), free: NONE, live: 0 }
     }
     pub(super) fn add(&mut self, edge: Edge) -> u32 {
         self.live += 1;

@@ -161,7 +161,8 @@ pub(crate) fn run_cell(unit: Unit, (behaviour, caller): Cell, alone: bool) -> Ve
 fn call(unit: Unit, cx: Cx) -> (Seen, Option<String>) {
     let caller = cx.caller;
     let place = unit.place.f;
-    // An act that goes on on another thread when the place has ended may spawn into the end of the runtime.
+    // An act that goes on on another thread when the place has ended may spawn into the end of the
+    // runtime.
     let goes_on = Arc::new(AtomicBool::new(false));
     let body_goes_on = goes_on.clone();
     let body = move || {

@@ -6,6 +6,7 @@ mod common;
 
 mod job_commands;
 mod job_engine;
+mod job_memory;
 mod job_queries;
 mod job_rows;
 mod job_rules;

@@ -30,6 +30,7 @@ use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
 #[cfg(not(loom))]
 use myriad_base::lock::bias_owner;
+use myriad_base::pieces;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
 use myriad_base::sys::fork::{self, Rank};
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
@@ -193,6 +194,7 @@ fn run(generation: usize) {
         // Without the lock, which those take who do it.
         errands.drain(..).for_each(|(number, errand)| tell::start(number, errand));
         let until_marks = marks::ask(clock::system_now());
+        pieces::look(clock::system_now(), || true);
         // (All sleep, and the last of them has fallen asleep since the last marks.)
         match pause.or(until_marks) {
             Some(pause) => clock::park(pause),
@@ -221,7 +223,10 @@ fn sleep(generation: usize) {
         if still() && quiet::again() {
             told = false;
         } else if still() {
-            park();
+            match pieces::look(clock::system_now(), still) {
+                Some(pause) => clock::park(pause),
+                None => park(),
+            }
         }
     }
 }
