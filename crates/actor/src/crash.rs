@@ -127,7 +127,8 @@ impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         who(f, &self.info)?;
         if let Some(child) = &self.child {
-            write!(f, ", child '{child}' of a supervisor,")?;
+            let comma = if self.info.server.is_some() { "" } else { "," };
+            write!(f, "{comma} child '{child}' of a supervisor,")?;
         }
         match (&self.reason, &self.told) {
             (reason, Some(told)) => write!(f, " was told to end ({told}), and {reason}")?,

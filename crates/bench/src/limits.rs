@@ -10,14 +10,15 @@ fn sysctl(name: &str, usual: u64) -> u64 {
     std::fs::read_to_string(format!("/proc/sys/{name}")).ok().and_then(|s| s.trim().parse().ok()).unwrap_or(usual)
 }
 
-/// How many stacks of two mappings each (the stack and its guard) the kernel allows a process.
-fn stacks() -> u64 {
-    sysctl("vm/max_map_count", 65_530).saturating_sub(MAPPINGS_IN_USE) / 2
+/// How many of those that take so many mappings the kernel allows a process.
+fn most_of(mappings: u64) -> u64 {
+    sysctl("vm/max_map_count", 65_530).saturating_sub(MAPPINGS_IN_USE) / mappings
 }
 
 /// Refuses more OS threads at a time than the kernel gives a process.
 pub(crate) fn threads(n: u64) -> Result<(), Failure> {
-    let most = stacks().min(sysctl("kernel/threads-max", 60_000) / 2).min(sysctl("kernel/pid_max", 32_768) - 2_000);
+    // Its stack, the stack for signals, and a guard of each.
+    let most = most_of(4).min(sysctl("kernel/threads-max", 60_000) / 2).min(sysctl("kernel/pid_max", 32_768) - 2_000);
     if n > most {
         return Err(Failure::Cannot(format!("{n} OS threads at a time; the kernel's limits allow about {most} here")));
     }
@@ -46,7 +47,7 @@ pub(crate) fn descriptors() -> u64 {
 /// Refuses more coroutines of `may` at a time than the kernel has mappings for.
 #[cfg(feature = "peers")]
 pub(crate) fn may(n: u64) -> Result<(), Failure> {
-    let most = stacks();
+    let most = most_of(2);
     if n > most {
         return Err(Failure::Cannot(format!(
             "{n} coroutines of may at a time; it maps two regions for each, so vm.max_map_count allows about {most}"

@@ -18,12 +18,35 @@
 //! [`join_timeout`](crate::JoinHandle::join_timeout), or drop the handle.
 //!
 //! **Clean-up.** Destructors that block while a task unwinds because of a cancellation are not
-//! cancelled again; [`shield`] does the same for other code. A limit on such code is a cancel scope
-//! of its own: `timeout` works within both.
+//! cancelled again, so they need no [`shield`]; that does the same for other code. A limit on such
+//! code is a cancel scope of its own: `timeout` works within both. *In fiber mode* a destructor
+//! that unwinding runs must not block (the contract of [`Builder::fibers`](crate::Builder::fibers)):
+//! catch the cancellation, clean up in a [`shield`], and let the cancellation go on.
 //!
 //! **Catching.** `catch_unwind` catches a cancellation like a panic (its payload is [`Cancelled`]).
 //! Once the payload is dropped and the task goes on, it arrives again at the next blocking point.
 //! Let it go on with `resume_unwind`.
+//!
+//! ```
+//! # use myriad::{cancel, channel};
+//! # use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+//! fn take_all(requests: &channel::Receiver<u32>, log: &channel::Sender<&'static str>) {
+//!     let work = || while let Ok(_request) = requests.recv() {};
+//!     if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
+//!         cancel::shield(|| _ = log.send("stopped")); // may wait, in both modes
+//!         resume_unwind(payload);
+//!     }
+//! }
+//! # let ((tx, requests), (log, said)) = (channel::unbounded(), channel::bounded(1));
+//! # tx.send(1).unwrap();
+//! # let task = myriad::spawn(move || take_all(&requests, &log));
+//! # while !tx.is_empty() {
+//! #     std::thread::yield_now();
+//! # }
+//! # task.cancel();
+//! # assert_eq!(said.recv(), Ok("stopped"));
+//! # assert!(task.join().unwrap_err().is_cancelled());
+//! ```
 //!
 //! **Futures.** A task that is a future is cancelled by dropping it at its next poll, which comes
 //! at once.

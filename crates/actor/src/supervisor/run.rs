@@ -5,7 +5,7 @@
 //! mailbox like all others, so ten thousand of them and a question are answered in their order.
 
 use super::child::{Restart, ShutdownLimit, StartError};
-use super::show::ChildInfo;
+use super::show::{ChildInfo, restarts};
 use super::table::{Intensity, Table};
 use super::tree::StopReport;
 use super::{Child, Strategy, Supervisor};
@@ -13,9 +13,10 @@ use crate::call::Reply;
 use crate::link::{exit, kill};
 use crate::mailbox::Mailbox;
 use crate::monitor::monitor_child;
-use crate::pid::{Exit, Pid};
+use crate::pid::{AsPid, Exit, Pid};
 use crate::reason::Reason;
 use myriad_core::engine::running::UnderWay;
+use myriad_core::engine::user_code;
 use myriad_core::time;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -231,7 +232,7 @@ impl Running {
             }
             return Ok(());
         }
-        self.count()?;
+        self.count(at)?;
         let mut was_running = match self.strategy {
             Strategy::OneForOne => return self.restart(at).await,
             Strategy::OneForAll => self.table.running_from(0),
@@ -249,8 +250,24 @@ impl Running {
         Ok(())
     }
 
-    fn count(&mut self) -> Result<(), TooMany> {
-        if self.intensity.count(time::now()) { Ok(()) } else { Err(TooMany) }
+    /// One more restart, because of the child in this place. One too many is said.
+    fn count(&mut self, at: u64) -> Result<(), TooMany> {
+        if self.intensity.count(time::now()) {
+            return Ok(());
+        }
+        let me = self.mail.pid().info();
+        let child = self.table.get(at).map(|entry| (entry.child.id.clone(), entry.last.clone()));
+        let (child, last) = child.unwrap_or_default();
+        user_code::report(&format!(
+            "supervisor #{} (spawned at {}) gives up: its child '{child}' has ended ({}), and the limit is {} within {:?} \
+             (`Supervisor::intensity`); it stops its children, and ends",
+            me.id,
+            me.spawned_at,
+            last.unwrap_or(Reason::Normal),
+            restarts(self.intensity.most as u64),
+            self.intensity.period,
+        ));
+        Err(TooMany)
     }
 
     /// Starts a child anew. A start that fails is one more restart, at once.
@@ -264,7 +281,7 @@ impl Running {
                     if let Some(entry) = self.table.get(at) {
                         entry.last = Some(reason);
                     }
-                    self.count()?;
+                    self.count(at)?;
                     // (Others go first: a start that fails at once, with a high intensity.)
                     myriad_core::time::sleep_async(std::time::Duration::ZERO).await;
                 }

@@ -44,10 +44,15 @@ impl ChildInfo {
             (None, None) => "not started".into(),
         };
         if self.restarts > 0 {
-            _ = write!(state, ", {} restarts", self.restarts);
+            _ = write!(state, ", {}", restarts(self.restarts));
         }
         state
     }
+}
+
+/// So many restarts, in words.
+pub(super) fn restarts(n: u64) -> String {
+    format!("{n} restart{}", if n == 1 { "" } else { "s" })
 }
 
 impl Tree {
@@ -57,7 +62,8 @@ impl Tree {
     /// Until each supervisor of the tree has answered.
     #[track_caller]
     pub fn to_text(&self) -> String {
-        let mut text = format!("supervisor #{}\n", self.pid().id());
+        let ended = if self.pid().is_alive() { "" } else { ": has ended" };
+        let mut text = format!("supervisor #{}{ended}\n", self.pid().id());
         self.write_text(1, &mut text);
         text
     }

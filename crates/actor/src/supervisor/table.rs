@@ -108,8 +108,8 @@ impl Drop for Orphans {
 
 /// When there were restarts: at most `most` in any `period`.
 pub(super) struct Intensity {
-    most: usize,
-    period: Duration,
+    pub(super) most: usize,
+    pub(super) period: Duration,
     times: VecDeque<Instant>,
 }
 

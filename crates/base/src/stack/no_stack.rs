@@ -71,8 +71,9 @@ impl fmt::Display for NoStack {
             Why::Os(error) => write!(
                 f,
                 "this worker has {stacks}, and the system refuses more: {error}. Make the waiting tasks async (a future \
-                 takes bytes instead of a stack), make stacks smaller (Builder::stack_size), or look at the limits on \
-                 memory and threads (ulimit -v, ulimit -u, vm.overcommit_memory, the container's)"
+                 takes bytes instead of a stack), let closures wait on fibers (Builder::fibers), or look at the limits \
+                 on threads (ulimit -u, sysctl vm.max_map_count: a thread takes four mappings) and on memory (ulimit -v, \
+                 vm.overcommit_memory, the container's; Builder::stack_size makes stacks smaller)"
             ),
         }
     }

@@ -52,7 +52,9 @@ impl Instant {
     /// No timer ever fires at this instant: some 580 years after the start.
     pub const NEVER: Instant = Instant(u64::MAX);
 
-    /// The machine's monotonic clock, also inside a runtime with a virtual one.
+    /// The machine's monotonic clock, also inside a runtime with a virtual one. What time it is for
+    /// a task, as std's `Instant::now` tells, says `myriad::time::now()`.
+    #[doc(alias = "now")]
     #[inline]
     pub fn real_now() -> Instant {
         Instant(system::now())

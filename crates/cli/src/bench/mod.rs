@@ -58,6 +58,7 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
     let mut summaries = Vec::new();
     let (began, mut left_out) = (Instant::now(), 0);
     interrupt::listen();
+    let _no_echo = interrupt::NoEcho::begin();
     'runs: for (number, group) in groups.iter().enumerate() {
         summaries.push(Summary::new(group));
         let summary = summaries.last_mut().expect("one was pushed");

@@ -7,7 +7,8 @@
 //! ```
 //! *threads* is the library's default mode, and what the verdict and the bar are about; *fibers*
 //! has a time where the mode matters. A comparison is *level* where the difference is within the
-//! spread of the two, and at least within 5 %.
+//! spread of the two, and at least within 5 %. A system that ran once, for want of time, may be off
+//! by a quarter.
 
 use std::fmt::Write;
 
@@ -21,6 +22,8 @@ use crate::style::{Style, short_time};
 pub(super) const NAME: usize = 19;
 /// Differences below are no difference, however small the spread is.
 const LEVEL: f64 = 1.05;
+/// The spread of one run, of which nothing is known.
+const UNKNOWN: f64 = 0.25;
 /// A block of the bar is a factor of this.
 const BLOCK: f64 = 3.0;
 /// Blocks to the left and to the right.
@@ -62,6 +65,7 @@ impl<'a> Compared<'a> {
     fn verdict(&self, ours: &Medians) -> (f64, Verdict) {
         let Some((_, best)) = &self.best else { return (1.0, Verdict::Alone) };
         let ratio = best.seconds / ours.seconds;
+        let spread = |m: &Medians| if m.runs > 1 { spread(m) } else { spread(m).max(UNKNOWN) };
         let level = LEVEL.max((1.0 + spread(ours)) * (1.0 + spread(best)));
         let verdict = match ratio {
             r if r > level => Verdict::Faster,
@@ -101,7 +105,7 @@ impl Count {
     fn text(self) -> String {
         let Count { faster, level, slower, alone } = self;
         let of = faster + level + slower;
-        let rivals = if alone > 0 { format!("; {alone} without a rival") } else { String::new() };
+        let rivals = if alone > 0 { format!("; {alone} alone") } else { String::new() };
         format!("fastest in {faster} of {of}, level in {level}, slower in {slower}{rivals}")
     }
 }
@@ -117,10 +121,7 @@ pub(super) fn verdict(summaries: &[Summary<'_>]) -> [String; 2] {
             fibers.add(compared.verdict(ours).1);
         }
     }
-    [
-        format!("threads mode (the default): {}", threads.text()),
-        format!("fiber mode (opt-in):        {}", fibers.text()),
-    ]
+    [format!("threads (the default): {}", threads.text()), format!("fibers (opt-in):       {}", fibers.text())]
 }
 
 /// The line above the rows.
@@ -160,7 +161,10 @@ pub(super) fn line(summary: &Summary<'_>, width: usize, style: Style) -> String 
         Some(ours) => time(ours),
         None => why_not(summary).into(),
     };
-    let percent = compared.ours.as_ref().map_or(String::new(), |m| format!("-{:.0} %", spread(m) * 100.0));
+    let percent = compared.ours.as_ref().map_or(String::new(), |m| match m.runs {
+        1 => "1 run".into(),
+        _ => format!("-{:.0} %", spread(m) * 100.0),
+    });
     let best = match &compared.best {
         Some((system, m)) => format!("{:>8} {:.9}", time(m), system),
         None => format!("{:>8}", "–"),
@@ -307,6 +311,20 @@ mod test {
         wild.seconds_min = wild.seconds * 0.5;
         s.add(1, wild);
         assert!(line(&s, 80, Style::PLAIN).contains("level"));
+    }
+
+    #[test]
+    fn one_run_says_little_and_says_so() {
+        let group = compared_group();
+        let s = summary(&group, 100.0, 140.0);
+        assert!(line(&s, 80, Style::PLAIN).contains("1 run") && line(&s, 80, Style::PLAIN).contains("level"));
+        let mut s = summary(&group, 100.0, 140.0);
+        for i in 0..2 {
+            let again = s.records(i)[0].clone();
+            s.add(i, again);
+        }
+        let line = line(&s, 80, Style::PLAIN);
+        assert!(line.contains("-1 %") && line.contains("1.4×"), "{line}");
     }
 
     #[test]

@@ -88,10 +88,14 @@ impl<'a> Show<'a> {
         for line in screen::below(summaries, self.width) {
             self.line(&line);
         }
-        self.line(&format!("{} s. More:", took.as_secs()));
-        self.line("  myriad bench pingpong   one workload: every system, 1 and all workers, memory");
-        self.line("  myriad bench --all      every form    myriad bench --scaling   more workers");
-        self.line("  myriad doctor           what this machine offers, and what is missing");
+        let left_out = match left_out {
+            0 => String::new(),
+            n => format!("; {n} of {total} runs were left out for that"),
+        };
+        self.line(&format!("{} s{left_out}. More, by `{}`:", took.as_secs(), command()));
+        self.line("  bench pingpong    one workload: every system, 1 and all workers, memory");
+        self.line("  bench --all       every form          bench --scaling   more workers");
+        self.line("  doctor            what this machine offers, and what is missing");
         let height = Term::stdout().size_checked().map_or(0, |(rows, _)| usize::from(rows));
         let [threads, fibers] = verdict.map(|line| self.style.bold(&line));
         if self.rewrites() && self.lines + 3 < height {
@@ -112,6 +116,11 @@ impl<'a> Show<'a> {
         print_line(text);
         self.lines += 1;
     }
+}
+
+/// How this program is called: cargo sets a variable for what it runs.
+fn command() -> &'static str {
+    if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "myriad" }
 }
 
 /// The machine in a few words, and a warning if it is busy.

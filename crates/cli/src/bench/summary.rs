@@ -16,6 +16,8 @@ pub(crate) struct Summary<'a> {
 /// Medians over the records of a system.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Medians {
+    /// Over how many records.
+    pub(crate) runs: usize,
     /// Seconds of the whole.
     pub(crate) seconds: f64,
     /// Nanoseconds for each operation.
@@ -72,6 +74,7 @@ impl<'a> Summary<'a> {
         }
         let over = |f: &dyn Fn(&Record) -> Option<f64>| median(records.iter().filter_map(f).collect());
         Some(Medians {
+            runs: records.len(),
             seconds: over(&|r| Some(r.seconds))?,
             ns_per_op: over(&|r| Some(r.ns_per_op))?,
             range: (

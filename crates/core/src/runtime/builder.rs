@@ -122,7 +122,7 @@ impl Builder {
     ///   and changes it back afterwards, in stack order (`scoped_tls`'s `set`, a tracing span that
     ///   is entered, tokio's enter guards);
     /// - inside the lazy *initialiser of a thread-local*;
-    /// - inside a *destructor that runs because of a panic*.
+    /// - inside a *destructor that runs because of a panic or a cancellation*.
     ///
     /// Several tasks take turns on one thread, so in such places one task would see, or free, what
     /// another has set. `docs/SOUNDNESS.md` has the programs that show it. All else, thread-locals
@@ -131,7 +131,7 @@ impl Builder {
     /// # Examples
     /// ```
     /// // SAFETY: the tasks of this program block in no thread-local scope, no initialiser of a
-    /// // thread-local, and no destructor.
+    /// // thread-local, and no destructor that unwinding runs.
     /// let rt = unsafe { myriad::Builder::fibers() }.workers(2).build()?;
     /// let sum: u32 = rt.run(|| (0..1000).map(|i| myriad::spawn(move || i % 2).join().unwrap()).sum());
     /// assert_eq!(sum, 500);

@@ -3,7 +3,9 @@
 use crate::common::{MODES, Mode, fibers_supported};
 use crate::*;
 use myriad::Unhandled;
-use myriad::actor::{Builder, Child, Context, Crash, Next, Restart, Server, Status, Supervisor, exit, on_crash, serve};
+use myriad::actor::{
+    Builder, Child, Context, Crash, Next, Restart, Server, Status, Strategy, Supervisor, exit, on_crash, serve,
+};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The function for crashes is the process's: these tests take turns.
@@ -142,6 +144,32 @@ fn a_child_is_told_of_once() {
         // (Of a reason that the program gives nothing is printed.)
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].contains("child 'fails' of a supervisor, panicked: planned: 1"), "{lines:?}");
+    }
+}
+
+/// One that gives up says so, and why; its tree says that it has ended.
+#[test]
+fn a_supervisor_that_gives_up_says_so() {
+    for (lines, _) in heard(|| {
+        let fails = || Child::new("fails", || Ok(serve(Fails)));
+        let tree = Supervisor::new(Strategy::OneForOne).intensity(1, LONG).child(fails()).start().unwrap();
+        for n in 1..=2 {
+            let server = tree.get::<Message>("fails").unwrap();
+            server.cast(Message::Fail(n));
+            end_of(&server);
+        }
+        assert_eq!(end_of(&tree), Reason::Shutdown);
+        assert_eq!(tree.to_text(), format!("supervisor #{}: has ended\n", tree.pid().id()));
+    }) {
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(
+            lines[1].contains(", a ") && lines[1].contains(", child 'fails' of a supervisor, panicked"),
+            "{lines:?}"
+        );
+        assert!(!lines[1].contains(",,"), "{lines:?}");
+        let end = " gives up: its child 'fails' has ended (panicked: planned: 2), and the limit is 1 restart within 1000s \
+                   (`Supervisor::intensity`); it stops its children, and ends";
+        assert!(lines[2].starts_with("supervisor #") && lines[2].ends_with(end), "{lines:?}");
     }
 }
 

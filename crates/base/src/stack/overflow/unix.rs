@@ -157,8 +157,9 @@ fn report(size: usize) -> ! {
     }
     _ = writeln!(
         line,
-        " overflowed its stack of {} KiB; a larger one is made by Builder::stack_size (for all tasks), \
-         large local arrays belong in a Box or a Vec, and endless recursion helps neither",
+        " overflowed its stack of {} KiB. Builder::stack_size makes the stacks of all tasks larger, and \
+         task::dedicated gives one task a thread of its own; large local arrays belong in a Box or a Vec. \
+         Against endless recursion nothing of that helps",
         size >> 10
     );
     line.print();
