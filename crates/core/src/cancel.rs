@@ -20,13 +20,28 @@
 //! **Clean-up.** Destructors that block while a task unwinds because of a cancellation are not
 //! cancelled again, so they need no [`shield`]; that does the same for other code. A limit on such
 //! code is a cancel scope of its own: `timeout` works within both. *In fiber mode* a destructor
-//! that unwinding runs must not block (the contract of [`Builder::fibers`](crate::Builder::fibers)):
-//! catch the cancellation, clean up in a [`shield`], and let the cancellation go on.
+//! that unwinding runs must not block: that is in the contract of
+//! [`Builder::fibers`](crate::Builder::fibers). There catch the cancellation, clean up in a
+//! [`shield`], and let the cancellation go on, as in the second example.
 //!
 //! **Catching.** `catch_unwind` catches a cancellation like a panic (its payload is [`Cancelled`]).
 //! Once the payload is dropped and the task goes on, it arrives again at the next blocking point.
 //! Let it go on with `resume_unwind`.
 //!
+//! **Futures.** A task that is a future is cancelled by dropping it at its next poll, which comes
+//! at once.
+//!
+//! **Where a panic aborts** (`panic = "abort"`) nothing is unwound: tasks are only asked, and look
+//! at [`is_cancelled`]. Tasks that have not begun never do, and futures are dropped.
+//!
+//! # Examples
+//! ```
+//! let (_tx, rx) = myriad::channel::unbounded::<u32>();
+//! let task = myriad::spawn(move || rx.recv()); // waits for a message
+//! task.cancel();
+//! assert!(task.join().unwrap_err().is_cancelled());
+//! ```
+//! Clean-up that waits:
 //! ```
 //! # use myriad::{cancel, channel};
 //! # use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -46,20 +61,6 @@
 //! # task.cancel();
 //! # assert_eq!(said.recv(), Ok("stopped"));
 //! # assert!(task.join().unwrap_err().is_cancelled());
-//! ```
-//!
-//! **Futures.** A task that is a future is cancelled by dropping it at its next poll, which comes
-//! at once.
-//!
-//! **Where a panic aborts** (`panic = "abort"`) nothing is unwound: tasks are only asked, and look
-//! at [`is_cancelled`]. Tasks that have not begun never do, and futures are dropped.
-//!
-//! # Examples
-//! ```
-//! let (_tx, rx) = myriad::channel::unbounded::<u32>();
-//! let task = myriad::spawn(move || rx.recv()); // waits for a message
-//! task.cancel();
-//! assert!(task.join().unwrap_err().is_cancelled());
 //! ```
 pub use crate::api::token::{Cause, OnCancel, RunAsync, Token, TokenCancelled, WaitCancelled};
 pub use crate::sched::cancel::{Cancelled, check, is_cancelled, shield};
