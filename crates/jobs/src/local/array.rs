@@ -30,6 +30,9 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
     fn keep(&self, request: &Request) {
         *self.kept.lock() = Some(request.clone());
     }
+    fn change_kept(&self, change: &dyn Fn(&mut Request)) {
+        self.kept.lock().as_mut().into_iter().for_each(change);
+    }
     fn run(&self, call: Call) -> (Outcome, Option<Box<Report>>) {
         let (Some(f), Some(element)) = (&self.f, call.element) else {
             return (Outcome::Stopped, None);

@@ -39,6 +39,8 @@ pub(crate) trait Body: Send + Sync {
     fn limit(&self, _: &Demand) {}
     /// What was asked for, of a body that can be called again. Under the queue's lock.
     fn keep(&self, _: &Request) {}
+    /// That has been changed, before the job has begun. Under the queue's lock.
+    fn change_kept(&self, _: &dyn Fn(&mut Request)) {}
     /// Stops the processes of a program, or lets them go on. False: there are none.
     fn pause(&self, _: bool) -> bool {
         false

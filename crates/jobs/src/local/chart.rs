@@ -1,5 +1,6 @@
 //! When jobs ran, as a chart: of text, and as a picture.
 
+use super::error::one_line;
 use super::queue::Queue;
 use super::view::seconds;
 use crate::machine::{Row, State, Time};
@@ -23,7 +24,8 @@ pub(super) fn ran(row: &Row, now: Time) -> Time {
 
 impl Queue {
     /// When the last runs of jobs were, as a chart of so many columns: one line for each job that
-    /// has begun. Jobs of which the queue [knows](Self::jobs) nothing any more are not in it.
+    /// has begun. Jobs of which the queue [knows](Self::jobs) nothing any more are not in it. More
+    /// than 10,000 columns are 10,000.
     ///
     /// # Examples
     /// ```
@@ -34,6 +36,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn gantt(&self, columns: usize) -> String {
+        let columns = columns.min(10_000);
         let (rows, now) = self.rows();
         let rows: Vec<&Row> = rows.iter().filter(|row| has_begun(row)).collect();
         let Some(first) = rows.iter().map(|row| row.started).min() else { return String::new() };
@@ -43,7 +46,7 @@ impl Queue {
         for row in rows {
             let from = column(row.started).min(columns.saturating_sub(1));
             let to = column(row.started + ran(row, now)).clamp(from + 1, columns.max(1));
-            let name = row.name.as_deref().unwrap_or("-");
+            let name = one_line(row.name.as_deref().unwrap_or("-"));
             _ = writeln!(
                 text,
                 "{:>5} |{}{}{}| {name}",
@@ -189,7 +192,7 @@ fn escaped(text: &str) -> String {
             '<' => to += "&lt;",
             '>' => to += "&gt;",
             '"' => to += "&quot;",
-            c if c.is_control() => to.push(' '),
+            c if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') => to.push(' '),
             c => to.push(c),
         }
     }

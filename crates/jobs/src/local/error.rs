@@ -1,6 +1,7 @@
 //! Why there is no result.
 
 use crate::machine::JobId;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,6 +36,14 @@ pub enum JobError {
     Lost(JobId),
 }
 
+/// Its lines as one.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    match text.contains(['\n', '\r']) {
+        true => text.lines().map(str::trim).collect::<Vec<_>>().join(" ").into(),
+        false => text.into(),
+    }
+}
+
 impl JobError {
     /// The job.
     pub fn id(&self) -> JobId {
@@ -48,9 +57,11 @@ impl JobError {
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JobError::Failed(id, why) => write!(f, "job {id} failed: {why}"),
+            JobError::Failed(id, why) => write!(f, "job {id} failed: {}", one_line(why)),
             JobError::TimedOut(id, None) => write!(f, "job {id} was stopped: its wall time was over"),
-            JobError::TimedOut(id, Some(why)) => write!(f, "job {id} was stopped: its wall time was over ({why})"),
+            JobError::TimedOut(id, Some(why)) => {
+                write!(f, "job {id} was stopped: its wall time was over ({})", one_line(why))
+            }
             JobError::Cancelled(id) => write!(f, "job {id} was cancelled"),
             JobError::Skipped(id, by) => write!(f, "job {id} was skipped because of job {by}"),
             JobError::RuntimeEnded(id) => write!(f, "job {id} has no result: its runtime has ended"),

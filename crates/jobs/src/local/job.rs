@@ -228,9 +228,10 @@ impl<T> Job<T> {
     }
     /// How many processors, in steps of 1/10,000. With 0 the job waits for none.
     pub fn cpus(mut self, cpus: impl Into<f64>) -> Job<T> {
-        match units(cpus.into()) {
+        let given = cpus.into();
+        match units(given) {
             Some(units) => self.plain.cpu = units,
-            None => self.more().wrong = Some(Refused::NoResource("cpu (that is no amount)".into())),
+            None => self.more().wrong = Some(Refused::NoAmount("cpu".into(), given.to_string().into())),
         }
         self
     }
@@ -239,18 +240,19 @@ impl<T> Job<T> {
     pub fn memory(mut self, memory: impl Into<Bytes>) -> Job<T> {
         match memory.into().0 {
             Ok(bytes) => self.plain.memory = bytes,
-            Err(text) => {
-                self.more().wrong = Some(Refused::NoResource(format!("memory (\"{text}\" is no amount)").into()))
-            }
+            Err(text) => self.more().wrong = Some(Refused::NoAmount("memory".into(), format!("\"{text}\"").into())),
         }
         self
     }
-    /// How much of a resource that the queue was made with, in steps of 1/10,000.
+    /// How much of a resource that the queue was made with, in steps of 1/10,000. (`cpu` and
+    /// `memory` are those of [`cpus`](Self::cpus), and bytes.)
     pub fn resource(mut self, name: impl Into<Arc<str>>, amount: impl Into<f64>) -> Job<T> {
-        let name = name.into();
-        match units(amount.into()) {
-            Some(units) => self.more().named.push((name, units)),
-            None => self.more().wrong = Some(Refused::NoResource(name)),
+        let (name, given) = (name.into(), amount.into());
+        match (units(given), &*name) {
+            (None, _) => self.more().wrong = Some(Refused::NoAmount(name, given.to_string().into())),
+            (Some(units), "cpu") => self.plain.cpu = units,
+            (Some(_), "memory") => self.plain.memory = given as u64,
+            (Some(units), _) => self.more().named.push((name, units)),
         }
         self
     }
@@ -412,9 +414,20 @@ impl From<&str> for Bytes {
     }
 }
 
-/// Whole units of 1/10,000: so ten jobs of 0.1 fit into 1.0, which sums of floats do not.
+/// Whole units of 1/10,000: so ten jobs of 0.1 fit into 1.0, which sums of floats do not. (What is
+/// less than a unit is one: who asks for something gets something.)
 pub(super) fn units(amount: f64) -> Option<u64> {
-    (0.0..=1e12).contains(&amount).then(|| (amount * WHOLE as f64).round() as u64)
+    let whole = |units: f64| if amount > 0.0 { units.round().max(1.0) } else { 0.0 } as u64;
+    (0.0..=1e12).contains(&amount).then(|| whole(amount * WHOLE as f64))
+}
+
+/// The units of what a queue has.
+///
+/// # Panics
+/// That is no amount.
+#[track_caller]
+pub(super) fn units_of_queue(what: &str, amount: f64) -> u64 {
+    units(amount).unwrap_or_else(|| panic!("{amount} is no amount of {what}: say a number from 0 to 10^12"))
 }
 
 pub(super) fn nanos(time: Duration) -> u64 {
@@ -501,6 +514,9 @@ impl<F: FnMut() -> Result<T, Arc<str>> + Send, T: Send> Body for Again<F, T> {
     body_of_one!();
     fn keep(&self, request: &Request) {
         *self.kept.lock() = Some(request.clone());
+    }
+    fn change_kept(&self, change: &dyn Fn(&mut Request)) {
+        self.kept.lock().as_mut().into_iter().for_each(change);
     }
     fn has_drop(&self) -> bool {
         std::mem::needs_drop::<(F, T)>()

@@ -35,7 +35,7 @@ pub(crate) use wakers::Wakers;
 
 use crate::machine::{Rules, WHOLE};
 use event::Listeners;
-use job::{nanos, units};
+use job::{nanos, units_of_queue};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,8 +96,12 @@ impl Local {
         }
     }
     /// So many processors.
+    ///
+    /// # Panics
+    /// That is no number from 0 on.
+    #[track_caller]
     pub fn cpus(mut self, cpus: impl Into<f64>) -> Local {
-        self.cpus = units(cpus.into()).unwrap_or(0);
+        self.cpus = units_of_queue("processors", cpus.into());
         self
     }
     /// So much memory: bytes, or a text as "16 GB".
@@ -108,19 +112,39 @@ impl Local {
         self.memory = memory.into().0.unwrap_or_else(|text| panic!("\"{text}\" is no amount of memory: say \"16 GB\""));
         self
     }
-    /// So much of a resource that jobs can ask for by this name.
+    /// So much of a resource that jobs can ask for by this name. What is said last of a name counts.
+    ///
+    /// # Panics
+    /// That is no number from 0 on. The name is `cpu` or `memory`, which have methods of their own.
+    #[track_caller]
     pub fn resource(mut self, name: impl Into<Arc<str>>, amount: impl Into<f64>) -> Local {
-        self.resources.push((name.into(), units(amount.into()).unwrap_or(0)));
+        let name = name.into();
+        assert!(!matches!(&*name, "cpu" | "memory"), "processors and memory are said by Local::cpus and Local::memory");
+        let units = units_of_queue(&name, amount.into());
+        self.resources.retain(|resource| resource.0 != name);
+        self.resources.push((name, units));
         self
     }
     /// A group of which so many jobs run at a time at most. While several groups have jobs of equal
-    /// priority waiting, that one is first of which fewer run.
+    /// priority waiting, that one is first of which fewer run. What is said last of a name counts.
+    ///
+    /// # Panics
+    /// The name is empty, or no job may run: those of the group would wait for ever.
+    #[track_caller]
     pub fn group(mut self, name: impl Into<Arc<str>>, limit: usize) -> Local {
-        self.groups.push((name.into(), limit as u64));
+        let name = name.into();
+        assert!(!name.is_empty() && limit > 0, "a group has a name, and a limit of at least 1: '{name}' has {limit}");
+        self.groups.retain(|group| group.0 != name);
+        self.groups.push((name, limit as u64));
         self
     }
     /// So many jobs run at a time at most, in all.
+    ///
+    /// # Panics
+    /// That is 0: all jobs would wait for ever.
+    #[track_caller]
     pub fn at_once(mut self, most: usize) -> Local {
+        assert!(most > 0, "at least one job may run at a time, or all would wait for ever");
         self.rules.at_once = most as u64;
         self
     }
@@ -154,8 +178,8 @@ impl Local {
     }
     /// Calls `f` for all that happens to jobs, on whatever thread that happens: of a start in the
     /// job's own task, before the job. It may do whatever a task may do, also wait for other jobs;
-    /// but it holds that task up, so send the event on. Its panic is reported, and is none of the
-    /// job's.
+    /// but it holds that task up, so send the event on. What comes of its own calls is told when it
+    /// has returned. Its panic is reported, and is none of the job's.
     pub fn on_event(mut self, f: impl Fn(&Event) + Send + Sync + 'static) -> Local {
         self.listeners.add(f);
         self

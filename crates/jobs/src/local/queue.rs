@@ -3,7 +3,7 @@
 use super::event::Listeners;
 use super::handle::JobHandle;
 use super::job::{Job, JobRef, nanos};
-use super::shared::Shared;
+use super::shared::{Inner, Payload, Shared};
 use crate::machine::{CPU, Change, JobId, MEMORY, Machine, Refused, Row, Rules, State, Time, Waiting};
 use myriad_core::block_on;
 use std::fmt;
@@ -141,14 +141,10 @@ impl Queue {
     pub fn cancel(&self, id: impl Into<JobRef>) -> Result<State, Refused> {
         self.0.cancel(self.own(id)?)
     }
-    /// Cancels all jobs that have not ended.
+    /// Cancels all jobs that have not ended, at once: no job begins because another one has ended by
+    /// that.
     pub fn cancel_all(&self) {
-        let all: Vec<JobId> =
-            self.0.locked(|inner| inner.machine.rows().filter(|row| !row.state.is_final()).map(|row| row.id).collect());
-        for id in all {
-            // (It may have ended meanwhile.)
-            _ = self.cancel(id);
-        }
+        self.0.call(|machine, now| machine.cancel_all(now));
     }
 
     /// A job that has not begun does not start until it is released; of an array, no more elements
@@ -218,7 +214,9 @@ impl Queue {
     /// # Errors
     /// It has begun, or ended; there is not so much.
     pub fn set_needs(&self, id: impl Into<JobRef>, cpus: impl Into<f64>, memory: u64) -> Result<(), Refused> {
-        let cpus = super::job::units(cpus.into()).ok_or_else(|| Refused::NoResource("cpu".into()))?;
+        let given = cpus.into();
+        let no_amount = || Refused::NoAmount("cpu".into(), given.to_string().into());
+        let cpus = super::job::units(given).ok_or_else(no_amount)?;
         self.change(self.own(id)?, Change { demand: vec![(CPU, cpus), (MEMORY, memory)], ..Change::default() })
     }
     /// Another wall time, or none, for a job that has not begun.
@@ -230,9 +228,11 @@ impl Queue {
     }
     fn change(&self, id: JobId, change: Change) -> Result<(), Refused> {
         self.0.call(|machine, now| {
-            machine.change(now, id, change)?;
+            machine.change(now, id, change.clone())?;
             if let (Some(body), Some(demand)) = (machine.payload(id), machine.demand(id)) {
                 body.limit(demand);
+                // (What the job is if it is submitted again.)
+                body.change_kept(&|kept| change.apply(kept));
             }
             Ok(())
         })
@@ -240,8 +240,12 @@ impl Queue {
 
     /// From now on there are so many processors. Jobs that run keep theirs. Waiting ones that want
     /// more than that say so ([`Waiting::Infeasible`]).
+    ///
+    /// # Panics
+    /// That is no number from 0 on.
+    #[track_caller]
     pub fn set_cpus(&self, cpus: impl Into<f64>) {
-        let units = super::job::units(cpus.into()).unwrap_or(0);
+        let units = super::job::units_of_queue("processors", cpus.into());
         self.0.call(|machine, _| machine.set_capacity(CPU, units));
     }
 
@@ -285,17 +289,23 @@ impl Queue {
     }
 
     pub(super) fn rows(&self) -> (Vec<Row>, Time) {
-        let now = self.0.now();
-        (self.0.locked(|inner| inner.machine.rows().collect()), now)
+        self.look(|machine| machine.rows().collect())
     }
     /// Those whose name and user are wanted.
     pub(super) fn rows_of(&self, is_wanted: impl Fn(Option<&str>, Option<&str>) -> bool) -> (Vec<Row>, Time) {
-        let now = self.0.now();
-        (self.0.locked(|inner| inner.machine.rows_of(is_wanted).collect()), now)
+        self.look(|machine| machine.rows_of(is_wanted).collect())
     }
     pub(super) fn row(&self, id: JobId) -> (Option<Row>, Time) {
+        self.look(|machine| machine.one(id))
+    }
+    /// At what the history keeps by now.
+    fn look<R>(&self, f: impl FnOnce(&Machine<Payload>) -> R) -> (R, Time) {
         let now = self.0.now();
-        (self.0.locked(|inner| inner.machine.one(id)), now)
+        let look = |inner: &mut Inner| {
+            inner.machine.forget_older(now);
+            f(&inner.machine)
+        };
+        (self.0.locked(look), now)
     }
 }
 

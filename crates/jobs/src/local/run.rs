@@ -55,7 +55,7 @@ impl Start {
         if !self.shared.locked(|inner| inner.seats.enter(self.place)) {
             return;
         }
-        self.shared.listeners.tell(&Event::Started { id: self.call.id, attempt: self.call.attempt });
+        self.shared.listeners.tell([Event::Started { id: self.call.id, attempt: self.call.attempt }]);
         let is_as_new = running::is_as_new();
         let last = if self.body.as_ref().is_some_and(|body| body.blocks()) {
             // (It unwinds if the task is cancelled before there is a thread for it.)

@@ -117,7 +117,8 @@ impl Inner {
     pub(super) fn next_time(&mut self) -> Time {
         let machine = &mut self.machine;
         let some_wait = machine.alive() > machine.running();
-        machine.next_time().unwrap_or(if some_wait { AT_THE_END } else { NEVER })
+        let next = machine.next_time().map(|next| next.min(AT_THE_END));
+        next.unwrap_or(if some_wait { AT_THE_END } else { NEVER })
     }
 }
 
@@ -303,7 +304,7 @@ impl Shared {
             drop(ended);
             stop.into_iter().for_each(ToTell::tell);
             // (When all jobs of the turn have their tasks: a listener may wait for one.)
-            events.iter().for_each(|event| self.listeners.tell(event));
+            self.listeners.tell(events);
             wake.into_iter().for_each(StoredWaker::wake);
         }
     }
@@ -312,6 +313,11 @@ impl Shared {
         let set = self.alarm_at.load(Relaxed);
         if turn.next < set {
             self.set_alarm(turn.next);
+            // (A turn that was carried out late may be of the past, and the alarm one that never
+            // comes. Who empties the queue after this look sees the alarm, and stops it.)
+            if self.locked(|inner| inner.next_time()) == NEVER {
+                self.stop_alarm();
+            }
         } else if turn.is_empty && set != NEVER {
             self.stop_alarm();
         }

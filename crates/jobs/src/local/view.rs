@@ -1,6 +1,7 @@
 //! What is known of jobs, as data and as text: tables and graphs. (Charts: `chart`.)
 
 use super::chart::{has_begun, ran};
+use super::error::one_line;
 use super::job::JobRef;
 use super::queue::Queue;
 use crate::machine::{JobId, Row, State, Time, memory};
@@ -125,9 +126,9 @@ impl Queue {
             String::from("   id  state        prio  tries     waited        ran     memory  name, and why\n");
         for job in self.jobs() {
             let memory = if job.peak_memory > 0 { memory(job.peak_memory) } else { "-".into() };
-            let name = job.name.as_deref().unwrap_or("-");
+            let name = one_line(job.name.as_deref().unwrap_or("-"));
             let reason = match (&job.reason, job.state) {
-                (Some(reason), _) => format!(": {reason}"),
+                (Some(reason), _) => format!(": {}", one_line(reason)),
                 (None, State::Skipped(by)) => format!(": because of job {by}"),
                 (None, State::Pending) => {
                     self.why(job.id).ok().flatten().map_or(String::new(), |why| format!(": {why}"))

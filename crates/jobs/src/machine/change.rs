@@ -2,7 +2,7 @@
 
 use super::line::ClassKey;
 use super::pick::counts;
-use super::spec::{Decision, Demand, JobId, Refused, State, Stop, Time};
+use super::spec::{Decision, Demand, JobId, Refused, Request, State, Stop, Time};
 use super::table::{HELD, Record, TIME};
 use super::{Machine, Resource};
 
@@ -14,6 +14,15 @@ pub(crate) struct Change {
     pub demand: Vec<(Resource, u64)>,
     /// A wall time, or none.
     pub wall: Option<Option<Time>>,
+}
+
+impl Change {
+    /// To what was asked for.
+    pub(crate) fn apply(&self, request: &mut Request) {
+        request.priority = self.priority.unwrap_or(request.priority);
+        self.demand.iter().for_each(|&(resource, amount)| request.demand.set(resource, amount));
+        request.wall = self.wall.unwrap_or(request.wall);
+    }
 }
 
 impl<P: Clone> Machine<P> {
@@ -115,6 +124,17 @@ impl<P: Clone> Machine<P> {
             self.cancel_one(id.0);
         }
         Ok(state)
+    }
+
+    /// Cancels all that have not ended. The last come first: so what waits for another is cancelled
+    /// before that has an end.
+    pub(crate) fn cancel_all(&mut self, now: Time) {
+        let all = self.table.iter().filter(|(_, job)| !job.state.is_final());
+        let all: Vec<u64> = all.map(|(id, _)| id).collect();
+        for id in all.into_iter().rev() {
+            // (It may have ended meanwhile, or be an element of an array that was cancelled.)
+            _ = self.cancel(now, JobId(id));
+        }
     }
 
     fn cancel_one(&mut self, id: u64) {

@@ -280,6 +280,7 @@ impl<P: Clone> Machine<P> {
             if done {
                 elements.ready.push_back(element);
             } else {
+                elements.skipped += 1;
                 told.extend(elements.note_end(element, false).into_iter().map(|follower| (follower, false)));
                 // (It has a record if others depend on it: they hear of it now.)
                 ending.push_back((array + 1 + u64::from(element), State::Cancelled));
@@ -313,8 +314,11 @@ impl<P: Clone> Machine<P> {
         elements.closed |= closes;
         if elements.alive == 0 && (elements.closed || elements.ended == elements.len) {
             let (failed, open) = (elements.failed > 0, elements.ended < elements.len);
+            // (No element of its own has failed.)
+            let (skipped, leader) = (elements.failed == elements.skipped, JobId(elements.each_of));
             let end = match job.stopping() {
                 Some(_) if failed || open => State::Cancelled,
+                _ if failed && skipped => State::Skipped(leader),
                 _ if failed => State::Failed,
                 _ => State::Done,
             };
@@ -353,6 +357,12 @@ impl<P: Clone> Machine<P> {
         if self.history[at].len() > self.rules.kept {
             self.forget_first(at);
         }
+        self.forget_old();
+    }
+    /// The same by this time. (The queue looks at the time when a job that is kept ends, and when
+    /// somebody looks at the history.)
+    pub(crate) fn forget_older(&mut self, now: Time) {
+        self.now = self.now.max(now);
         self.forget_old();
     }
     /// What is older than the history keeps is forgotten.
@@ -394,10 +404,15 @@ impl<P: Clone> Machine<P> {
             _ => state,
         }
     }
-    /// Does the job still wait for that one? (The state of that one does not tell: a job that has
-    /// begun, and is tried again, is pending once more.)
+    /// Does the job still wait for that one?
     pub(super) fn is_open(&self, id: u64, after: After) -> bool {
-        let first = self.table.get(after.job.0).map_or(NONE, |on| on.dependents);
+        let Some(on) = self.table.get(after.job.0) else { return false };
+        if after.when != super::When::Started {
+            return !on.state.is_final();
+        }
+        // (Here the state does not tell: a job that has begun, and is tried again, is pending once
+        // more.)
+        let first = on.dependents;
         let mut edges = std::iter::successors(self.edges.known(first), |edge| self.edges.known(edge.next));
         edges.any(|edge| (edge.job, edge.when) == (id, after.when))
     }

@@ -240,7 +240,7 @@ impl<P: Clone> Machine<P> {
         let leaves_enough = mine.demand.parts().iter().all(|&(resource, amount)| {
             let reserved = theirs.demand.of(resource);
             let passed = self.reservation.passed[resource as usize];
-            reserved == 0 || passed + amount + reserved <= self.capacity[resource as usize]
+            reserved == 0 || passed.saturating_add(amount).saturating_add(reserved) <= self.capacity[resource as usize]
         });
         if leaves_enough {
             return Some(true);

@@ -352,6 +352,8 @@ pub enum Refused {
     },
     /// There is no such resource.
     NoResource(Arc<str>),
+    /// What was given is no amount of this resource: the resource, and what was given.
+    NoAmount(Arc<str>, Arc<str>),
     /// There is no such group.
     NoGroup(Arc<str>),
     /// There is no job with this number.
@@ -390,6 +392,12 @@ impl fmt::Display for Refused {
                 )
             }
             Refused::NoResource(name) => write!(f, "the queue has no resource {name}: name it when the queue is made"),
+            Refused::NoAmount(resource, given) => {
+                write!(
+                    f,
+                    "{given} is no amount of {resource}: say a number from 0 to 10^12, and of memory bytes, or \"2 GB\""
+                )
+            }
             Refused::NoGroup(name) => write!(f, "the queue has no group {name}: name it when the queue is made"),
             Refused::Unknown(id) => write!(f, "there is no job {id} in this queue"),
             Refused::OtherQueue(id) => write!(f, "the handle is of job {id} of another queue: give it to that one"),

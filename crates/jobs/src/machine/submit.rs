@@ -259,6 +259,7 @@ impl<P: Clone> Machine<P> {
                     None if !is_over => {}
                     _ => {
                         elements.set_end(at, false);
+                        elements.skipped += 1;
                         elements.ended += 1;
                         elements.failed += 1;
                     }

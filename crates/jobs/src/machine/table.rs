@@ -85,6 +85,8 @@ pub(super) struct Elements {
     pub alive: u32,
     pub ended: u32,
     pub failed: u32,
+    /// Of those that failed: they never ran, because of the element that they wait for.
+    pub skipped: u32,
     /// Of another array, whose elements these wait for.
     pub each_of: u64,
     /// Then these may begin.
@@ -139,7 +141,9 @@ impl<P> Record<P> {
         self.rare.as_deref()
     }
     pub(super) fn rare_mut(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
+        // (Its first attempt was not counted.)
+        let attempts = u32::from(self.started > 0);
+        self.rare.get_or_insert_with(|| Boxed::new(Rare { attempts, ..Rare::default() }))
     }
     pub(super) fn elements(&mut self) -> Option<&mut Elements> {
         self.rare.as_deref_mut()?.elements.as_deref_mut()

@@ -141,6 +141,11 @@ impl<P: Clone> Machine<P> {
         {
             at = array;
         }
+        // (Of an array whose elements have all begun nothing waits.)
+        let elements = self.table.at(at).elements();
+        if elements.is_some_and(|elements| elements.each_of == 0 && elements.next == elements.len) {
+            return Ok(None);
+        }
         Ok(Some(self.why_pending(at)))
     }
 

@@ -33,12 +33,16 @@ fn jobs_of_a_runtime_that_has_ended() {
 fn jobs_of_a_runtime_that_ends() {
     each_owned(|_, rt| {
         let (q, held) = rt.run(|| {
-            let q = Local::new().cpus(2).group("none", 0).start();
+            let q = Local::new().cpus(2).group("one", 1).start();
             let held = q.submit(Job::new(|| ()).held()).unwrap();
             (q, held)
         });
         let late = q.submit(Job::new(|| ()).delay(LONG)).unwrap();
-        let grouped = q.submit(Job::new(|| ()).group("none")).unwrap();
+        let (begun, in_job) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
+        let (begins, never) = (begun.clone(), in_job.clone());
+        let left = q.submit(Job::new(move || (begins.set(), never.wait())).group("one")).unwrap();
+        begun.wait();
+        let grouped = q.submit(Job::new(|| ()).group("one")).unwrap();
         let paused = q.submit(Job::again(|| Err::<(), _>("no")).retries(1).backoff(LONG..LONG)).unwrap();
         until(|| matches!(paused.why(), Some(Waiting::Time { .. })));
         let infeasible = q.submit(Job::new(|| ()).cpus(2).held()).unwrap();
@@ -58,6 +62,7 @@ fn jobs_of_a_runtime_that_ends() {
         told.1.recv().unwrap();
         _ = rt.shutdown(Duration::ZERO);
         assert_eq!(waits.join().unwrap(), State::Cancelled);
+        assert!(matches!(left.join(), Err(JobError::RuntimeEnded(_))));
         let all = [&late, &grouped, &paused, &infeasible, &list, &after];
         all.iter().for_each(|job| assert_eq!(job.wait(), State::Cancelled, "{job:?}"));
         assert!(behind.iter().all(|job| job.wait() == State::Cancelled));

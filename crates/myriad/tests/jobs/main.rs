@@ -5,6 +5,7 @@
 mod common;
 
 mod job_commands;
+mod job_edges;
 mod job_engine;
 mod job_memory;
 mod job_queries;

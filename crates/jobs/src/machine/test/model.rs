@@ -32,6 +32,8 @@ struct ModelJob {
     closed: bool,
     /// Of an element: its partner in another array is done.
     is_free: bool,
+    /// Of an element: that one never will be.
+    is_skipped: bool,
     /// Of an array whose elements wait for others: those that may begin, in that order.
     queue: Vec<u32>,
 }
@@ -100,6 +102,13 @@ impl Model {
         job.array.is_none() || job.begun
     }
 
+    /// Has each element of this array begun, or its array for this element?
+    pub(super) fn has_all_begun(&self, id: usize) -> bool {
+        let array = self.jobs[id - 1].array.map_or(id, |array| array.0);
+        let Some(request) = self.jobs[array - 1].request.array else { return false };
+        self.jobs[array..array + request.len as usize].iter().all(|job| job.begun)
+    }
+
     /// The first reason why a pending job has not begun, as far as it is the job's own.
     pub(super) fn waits_for(&self, id: usize) -> WaitsFor {
         let job = &self.jobs[id - 1];
@@ -163,6 +172,7 @@ impl Model {
             has_record: false,
             closed: false,
             is_free: true,
+            is_skipped: false,
             queue: Vec::new(),
         };
         self.jobs.push(new(&request, None));
@@ -203,6 +213,7 @@ impl Model {
                     }
                     theirs if theirs.is_final() || leader.is_final() => {
                         self.at(own).state = State::Cancelled;
+                        self.at(own).is_skipped = true;
                     }
                     _ => {}
                 }
@@ -503,6 +514,8 @@ impl Model {
             self.at(array).queue.push(index);
             self.ready(array);
         } else {
+            let job = self.at(own);
+            job.is_skipped |= !job.begun && !job.state.is_final();
             self.never_begins(own);
             for follower in self.followers(array) {
                 self.partner_ended(follower, index, false);
@@ -530,6 +543,7 @@ impl Model {
         let array = self.at(id).request.array.unwrap();
         let elements = &self.jobs[id..id + array.len as usize];
         let failed = elements.iter().filter(|job| job.state.is_final() && job.state != State::Done).count();
+        let skipped = elements.iter().filter(|job| job.is_skipped).count();
         let ended = elements.iter().filter(|job| job.state.is_final()).count();
         let alive = elements.iter().any(|job| job.begun && !job.state.is_final());
         if array.max_failures > 0 && failed >= array.max_failures as usize {
@@ -540,6 +554,7 @@ impl Model {
             let end = match self.at(id).stopping {
                 Some(_) if !is_done => State::Cancelled,
                 _ if failed == 0 => State::Done,
+                _ if failed == skipped => State::Skipped(array.each_of.unwrap()),
                 _ => State::Failed,
             };
             self.finish(id, end);
