@@ -112,7 +112,8 @@ impl Local {
         self.memory = memory.into().0.unwrap_or_else(|text| panic!("\"{text}\" is no amount of memory: say \"16 GB\""));
         self
     }
-    /// So much of a resource that jobs can ask for by this name. What is said last of a name counts.
+    /// So much of a resource that jobs can ask for by this name. What is said last of a name
+    /// counts.
     ///
     /// # Panics
     /// That is no number from 0 on. The name is `cpu` or `memory`, which have methods of their own.

@@ -141,8 +141,8 @@ impl Queue {
     pub fn cancel(&self, id: impl Into<JobRef>) -> Result<State, Refused> {
         self.0.cancel(self.own(id)?)
     }
-    /// Cancels all jobs that have not ended, at once: no job begins because another one has ended by
-    /// that.
+    /// Cancels all jobs that have not ended, at once: no job begins because another one has ended
+    /// by that.
     pub fn cancel_all(&self) {
         self.0.call(|machine, now| machine.cancel_all(now));
     }
