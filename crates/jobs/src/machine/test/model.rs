@@ -543,7 +543,7 @@ impl Model {
         let array = self.at(id).request.array.unwrap();
         let elements = &self.jobs[id..id + array.len as usize];
         let failed = elements.iter().filter(|job| job.state.is_final() && job.state != State::Done).count();
-        let skipped = elements.iter().filter(|job| job.is_skipped).count();
+        let skipped = elements.iter().filter(|job| job.is_skipped && job.state.is_final()).count();
         let ended = elements.iter().filter(|job| job.state.is_final()).count();
         let alive = elements.iter().any(|job| job.begun && !job.state.is_final());
         if array.max_failures > 0 && failed >= array.max_failures as usize {
