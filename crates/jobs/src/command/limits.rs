@@ -7,6 +7,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+/// Linux counts the seconds of a limit in nanoseconds, and more than 64 bits of them begin again
+/// from 0: then such a program is killed at once. So much time, 584 years, is no limit.
+const MOST_SECONDS: u64 = u64::MAX / 1_000_000_000;
+
 /// Amounts in bytes. 0, or no time: no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
@@ -26,14 +30,25 @@ pub(super) struct Limits {
 impl Limits {
     /// From now on the command's processes begin with the limits that the system knows.
     pub(super) fn set(self, command: &mut Command) {
-        let cpu = self.cpu.map_or(0, |time| (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1));
-        let amounts = [cpu, self.file, self.address_space];
-        if amounts == [0; 3] {
+        let amounts = self.of_the_system();
+        if amounts == [None; 3] {
             return; // (So std may start it the short way.)
         }
         // SAFETY: what runs in the child between `fork` and `exec` is two system calls for each
-        // limit, with memory of its own frame.
+        // limit, with memory of its own frame; it computes nothing that may panic.
         unsafe { command.pre_exec(move || set_own(amounts)) };
+    }
+
+    /// Of processor time, in seconds, of files and of the address space: what a process is told by
+    /// a signal, or an error, and what it never gets over.
+    fn of_the_system(self) -> [Option<(u64, u64)>; 3] {
+        let of_time = |time: Duration| {
+            let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1);
+            // (One that ignores the signal for its time is killed a second later.)
+            (seconds < MOST_SECONDS).then(|| (seconds, seconds + 1))
+        };
+        let of_bytes = |most: u64| (most > 0).then_some((most, most));
+        [self.cpu.and_then(of_time), of_bytes(self.file), of_bytes(self.address_space)]
     }
 
     /// What is over its limit, in words: "memory 2.1 GB of 2.0 GB".
@@ -71,21 +86,17 @@ fn cpu_time(used: Duration, most: Duration) -> String {
 }
 
 /// In a child that has just been forked: nothing is allocated, and no lock is taken.
-fn set_own(amounts: [u64; 3]) -> io::Result<()> {
+fn set_own(amounts: [Option<(u64, u64)>; 3]) -> io::Result<()> {
     let resources = [libc::RLIMIT_CPU, libc::RLIMIT_FSIZE, libc::RLIMIT_AS];
-    for (at, (resource, most)) in resources.into_iter().zip(amounts).enumerate() {
-        if most == 0 {
-            continue;
-        }
+    for (resource, amount) in resources.into_iter().zip(amounts) {
+        let Some((soft, hard)) = amount else { continue };
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the place is valid for writing, and of the type that the call writes.
         if unsafe { libc::getrlimit(resource, &raw mut limit) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // (One that ignores the signal for its time is killed a second later.)
-        let hard = if at == 0 { most + 1 } else { most };
         limit.rlim_max = limit.rlim_max.min(hard);
-        limit.rlim_cur = limit.rlim_max.min(most);
+        limit.rlim_cur = limit.rlim_max.min(soft);
         // SAFETY: the place is valid for reading, and of the type that the call reads.
         if unsafe { libc::setrlimit(resource, &raw const limit) } != 0 {
             return Err(io::Error::last_os_error());
@@ -97,6 +108,22 @@ fn set_own(amounts: [u64; 3]) -> io::Result<()> {
 #[cfg(test)]
 mod test {
     use super::*;
+
+    /// Whole seconds, rounded up; and more than the system can count is no limit.
+    #[test]
+    fn limits_of_the_system() {
+        let seconds = |time| Limits { cpu: Some(time), ..Limits::default() }.of_the_system()[0];
+        let (s, ms) = (Duration::from_secs, Duration::from_millis);
+        assert_eq!([ms(0), ms(1), ms(1000), ms(1001)].map(seconds), [1, 1, 1, 2].map(|soft| Some((soft, soft + 1))));
+        let most = MOST_SECONDS - 1;
+        assert_eq!(seconds(s(most)), Some((most, most + 1)));
+        assert!((most + 1).checked_mul(1_000_000_000).is_some());
+        for much in [s(most) + ms(1), s(1 << 40), s(i64::MAX as u64), s(u64::MAX), Duration::MAX] {
+            assert_eq!(seconds(much), None, "{much:?}");
+        }
+        let bytes = Limits { file: u64::MAX, address_space: 7, ..Limits::default() }.of_the_system();
+        assert_eq!(bytes, [None, Some((u64::MAX, u64::MAX)), Some((7, 7))]);
+    }
 
     #[test]
     fn words_for_limits() {

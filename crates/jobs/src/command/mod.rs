@@ -3,9 +3,10 @@
 //! The program is the leader of a process group of its own, so a signal reaches all that it starts
 //! and that stays in the group. Its output goes to files without names, and not through pipes: so
 //! no thread reads, nothing waits for a grandchild that keeps the output open, and the end of a job
-//! is the end of the program. One thread of the pool for blocking calls watches each program: it
-//! waits for the end of the process (a pidfd where the system has one), and looks at the limits
-//! every tenth of a second, and more often at first and while the program writes much.
+//! is the end of the program; of one that is told to stop, it is the end of its group. One thread
+//! of the pool for blocking calls watches each program: it waits for the end of the process (a
+//! pidfd where the system has one), and looks at the limits every tenth of a second, and more often
+//! at first and while the program writes much.
 //!
 //! ```text
 //! limits.rs   what a program may take: limits of the system, and those that are looked at
@@ -104,8 +105,9 @@ impl CommandSpec {
         let limits = Limits { output: 16 << 20, ..Limits::default() };
         CommandSpec { command, grace: Duration::from_secs(5), limits, outputs: Outputs::default(), has_hooks: true }
     }
-    /// How long the program may take to end after it was told to (`SIGTERM`), before it is killed
-    /// (`SIGKILL`), with its whole process group: 5 s if nothing is said.
+    /// How long the program and its whole process group may take to end after they were told to
+    /// (`SIGTERM`), before what is left of them is killed (`SIGKILL`): 5 s if nothing is said. The
+    /// job goes on until then.
     pub fn grace(mut self, time: Duration) -> CommandSpec {
         self.grace = time;
         self
@@ -119,7 +121,7 @@ impl CommandSpec {
     }
     /// The processor time that all its processes together may take. They are killed if they take
     /// more, and the failure says so. (Each process has whole seconds of that as a limit of the
-    /// system, so it ends also if nobody looks.)
+    /// system, so it ends also if nobody looks. More than 584 years are no limit.)
     pub fn cpu_time(mut self, time: Duration) -> CommandSpec {
         self.limits.cpu = Some(time);
         self
@@ -222,6 +224,9 @@ impl Body for Program {
     body_of_one!();
     fn keep(&self, request: &Request) {
         *self.kept.lock() = Some(request.clone());
+    }
+    fn change_kept(&self, change: &dyn Fn(&mut Request)) {
+        self.kept.lock().as_mut().into_iter().for_each(change);
     }
     fn blocks(&self) -> bool {
         true

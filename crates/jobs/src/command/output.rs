@@ -56,7 +56,8 @@ impl Target {
     }
 }
 
-fn named(path: &Path, error: io::Error) -> io::Error {
+/// The error, with the name of what it is about.
+pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 

@@ -29,6 +29,19 @@ impl Processes {
         // SAFETY: `kill` takes numbers, and the group's is its own (see the invariant).
         group.is_some_and(|leader| unsafe { libc::kill(-leader, signal) } == 0)
     }
+    /// Is there a process in the group besides the leader, which has ended and is not reaped?
+    ///
+    /// A zombie takes signals as others do, so they do not tell. Zombies do not count: those whose
+    /// parent was the leader are reaped by the first process of the system, and in a container that
+    /// may be one that never does.
+    pub(super) fn has_others(&self) -> bool {
+        let Some(leader) = *self.0.lock() else { return false };
+        match members(leader) {
+            Some(mut members) => members.any(|(process, of)| process != leader && of.lives),
+            // (Where this finds the leader, the group gets its whole grace.)
+            None => self.signal(0),
+        }
+    }
     /// The status of the leader, which has ended, and what it has used.
     pub(super) fn reap(&self) -> io::Result<(ExitStatus, libc::rusage)> {
         let mut group = self.0.lock();
@@ -101,36 +114,74 @@ pub(super) struct Used {
     pub cpu: Duration,
 }
 
-/// What the processes of a group use together; nothing where the system does not say.
+/// What the processes of a group use together; nothing where the system does not say. What they
+/// share counts in each.
 pub(super) fn used_by(group: libc::pid_t) -> Used {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Used::default() };
     // SAFETY: `sysconf` reads numbers.
-    let (page, ticks) = unsafe { (libc::sysconf(libc::_SC_PAGESIZE), libc::sysconf(libc::_SC_CLK_TCK)) };
-    let (page, ticks) = (page.max(1) as u64, ticks.max(1) as u64);
-    let of_one = |entry: std::fs::DirEntry| {
-        entry.file_name().to_str()?.parse::<u32>().ok()?;
-        let (own, pages, time) = parse(&std::fs::read_to_string(entry.path().join("stat")).ok()?)?;
-        (own == group).then_some((pages, time))
-    };
-    let (pages, time) = processes.flatten().filter_map(of_one).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    Used { memory: pages * page, cpu: Duration::from_millis(time * 1000 / ticks) }
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+    let Some(members) = members(group) else { return Used::default() };
+    let (memory, time) = members.fold((0, 0), |sum, (_, of)| (sum.0 + of.memory, sum.1 + of.time));
+    Used { memory, cpu: Duration::from_millis(time * 1000 / ticks) }
 }
 
-/// Of a line of `/proc/*/stat`: the group, pages in memory, and ticks of processor time, with those
-/// of children that were waited for.
-fn parse(stat: &str) -> Option<(libc::pid_t, u64, u64)> {
+/// The memory of the processes of a group, of which what is shared counts in parts: so it counts
+/// once if only they share it. The system looks at each page for that, of 1 GB for about 10 ms.
+pub(super) fn memory_in_parts(group: libc::pid_t) -> u64 {
+    let of_one = |(process, of): (libc::pid_t, Stat)| parts_of(process).unwrap_or(of.memory);
+    members(group).map_or(0, |members| members.map(of_one).sum())
+}
+
+/// `None`: the system does not say, or not to us.
+fn parts_of(process: libc::pid_t) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
+    kilobytes(&text, "Pss:")
+}
+
+/// The processes of a group, zombies too; `None` where the system does not say.
+fn members(group: libc::pid_t) -> Option<impl Iterator<Item = (libc::pid_t, Stat)>> {
+    // SAFETY: `sysconf` reads numbers.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64;
+    let of_one = move |entry: std::fs::DirEntry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let of = parse(&std::fs::read_to_string(entry.path().join("stat")).ok()?, page)?;
+        (of.group == group).then_some((process, of))
+    };
+    Some(std::fs::read_dir("/proc").ok()?.flatten().filter_map(of_one))
+}
+
+/// What is in a line of `/proc/*/stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    group: libc::pid_t,
+    /// It is no zombie.
+    lives: bool,
+    /// Bytes.
+    memory: u64,
+    /// Ticks of processor time, with those of children that were waited for.
+    time: u64,
+}
+
+fn parse(stat: &str, page: u64) -> Option<Stat> {
     // After the name, which may have any characters: state, parent, group, ..; four times from the
-    // 12th on; pages are the 22nd.
+    // 12th on; threads are the 18th, and pages the 22nd.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    // (One whose first thread has ended is called a zombie, too, while its others run.)
+    let lives = !matches!(*fields.first()?, "Z" | "X") || number(17)? > 1;
     let time = fields.get(11..15)?.iter().filter_map(|time| time.parse::<u64>().ok()).sum();
-    Some((fields.get(2)?.parse().ok()?, fields.get(21)?.parse().ok()?, time))
+    Some(Stat { group: fields.get(2)?.parse().ok()?, lives, memory: number(21)? * page, time })
 }
 
 /// The most memory that a process had, in bytes; 0 where the system does not say.
 pub(super) fn peak_of(process: libc::pid_t) -> u64 {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else { return 0 };
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).unwrap_or(0) * 1024
+    kilobytes(&status, "VmHWM:").unwrap_or(0)
+}
+
+/// The amount of a line "name  123 kB", in bytes.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
 }
 
 /// The most memory that this process had, in bytes.
@@ -156,9 +207,14 @@ mod test {
     #[test]
     fn a_line_of_a_process() {
         let line = "77 (a) b (c)) S 1 42 42 0 -1 4194560 90 800 0 1 2 3 4 5 20 0 1 0 123 9000000 321 18446744";
-        assert_eq!(parse(line), Some((42, 321, 2 + 3 + 4 + 5)));
-        assert_eq!(parse("77 (a) S 1"), None);
-        assert_eq!(parse(""), None);
+        let of = |lives| Some(Stat { group: 42, lives, memory: 3210, time: 2 + 3 + 4 + 5 });
+        assert_eq!(parse(line, 10), of(true));
+        assert_eq!(parse(&line.replace(") S ", ") Z "), 10), of(false));
+        let threads = line.replace(") S ", ") Z ").replace(" 20 0 1 0 ", " 20 0 2 0 ");
+        assert_eq!(parse(&threads, 10), of(true), "its other thread runs");
+        assert_eq!(parse("77 (a) S 1", 10), None);
+        assert_eq!(parse("", 10), None);
+        assert_eq!(kilobytes("Rss:  9 kB\nPss:   12 kB\n", "Pss:"), Some(12 << 10));
     }
 
     /// The processes of our own group, at least this one, have memory.
@@ -166,8 +222,44 @@ mod test {
     fn what_our_own_group_uses() {
         // SAFETY: reads a number.
         let own = unsafe { libc::getpgrp() };
-        assert!(used_by(own).memory > 0);
+        assert!(used_by(own).memory > 0 && memory_in_parts(own) > 0);
         assert!(own_peak() > 0);
+    }
+
+    /// What a program and its children share counts once, if it is counted in parts.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn shared_memory_counts_once() {
+        // (The children are there until they are killed.)
+        let text = "a=$(head -c 33554432 /dev/zero | tr '\\0' x); for i in 1 2 3 4; do (sleep 3600; :) & done; wait";
+        let mut shell = Command::new("sh");
+        let group = Processes::default();
+        let leader = group.spawn(shell.args(["-c", text])).unwrap();
+        let pidfd = Pidfd::open(leader);
+        while used_by(leader).memory < 150 << 20 {
+            assert!(!pidfd.has_ended(leader, Duration::from_millis(1)));
+        }
+        let parts = memory_in_parts(leader);
+        assert!((32 << 20..64 << 20).contains(&parts), "{parts}");
+        assert!(group.signal(libc::SIGKILL));
+        group.reap().unwrap();
+    }
+
+    /// A group whose leader has ended has others as long as one of them runs.
+    #[test]
+    fn the_others_of_a_group() {
+        let group = Processes::default();
+        let mut shell = Command::new("sh");
+        let leader = group.spawn(shell.args(["-c", "sleep 3600 & exit 0"])).unwrap();
+        let pidfd = Pidfd::open(leader);
+        while !pidfd.has_ended(leader, Duration::from_millis(100)) {}
+        assert!(group.has_others());
+        assert!(group.signal(libc::SIGKILL));
+        while group.has_others() {
+            std::thread::yield_now();
+        }
+        group.reap().unwrap();
+        assert!(!group.has_others());
     }
 
     #[test]

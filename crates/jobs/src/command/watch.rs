@@ -1,12 +1,14 @@
 //! One program, from its start to its end: by system calls, on a thread that may be held up.
 
 use super::limits::Limits;
-use super::process::{Pidfd, Processes, most_memory, own_peak, peak_of, used_by};
+use super::output::named;
+use super::process::{Pidfd, Processes, memory_in_parts, most_memory, own_peak, peak_of, used_by};
 use super::{CommandOutput, Outputs};
 use crate::machine::{Outcome, memory};
 use myriad_base::sys::clock::{self, Instant};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -52,11 +54,12 @@ fn try_run(command: &mut Command, rules: &Watched<'_>) -> io::Result<Ended> {
     let (mut out, mut err) =
         (outputs.out.open(outputs.append, limits.output)?, outputs.err.open(outputs.append, limits.output)?);
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
-    let leader = group.spawn(command)?;
+    let leader = group.spawn(command).map_err(|error| what_is_missing(command, error))?;
     let written = || Written { out: outputs.out.written(&out), err: outputs.err.written(&err) };
     let (seen, told) = watch(leader, rules, &written);
     if told || seen.killed.is_some() {
-        // What is left of its group. (The leader is a zombie still, so the number is the group's.)
+        // What is left of its group after its grace. (The leader is a zombie still, so the number
+        // is the group's.)
         group.signal(libc::SIGKILL);
     }
     // (One that ended before anybody looked was not killed.)
@@ -85,6 +88,16 @@ fn try_run(command: &mut Command, rules: &Watched<'_>) -> io::Result<Ended> {
     Ok(Ended { output, outcome, verdict })
 }
 
+/// The error of a start, with the name of the folder if that is not there, else of the program.
+/// (The system says the same of both.)
+fn what_is_missing(command: &Command, error: io::Error) -> io::Error {
+    let folder = command.get_current_dir();
+    match folder.and_then(|folder| Some((folder, std::fs::metadata(folder).err()?))) {
+        Some((folder, error)) => io::Error::new(error.kind(), format!("the folder {}: {error}", folder.display())),
+        None => named(Path::new(command.get_program()), error),
+    }
+}
+
 /// What was seen of a program while it ran.
 #[derive(Default)]
 struct Seen {
@@ -94,7 +107,9 @@ struct Seen {
     peak: u64,
 }
 
-/// Until the leader has ended; it is not reaped. The second is: was it told to stop?
+/// Until the leader has ended; and if it was told to stop, until the others of its group have, or
+/// its grace is over. The leader is not reaped, so the number is that of the group all the time.
+/// The second is: was it told to stop?
 fn watch(leader: libc::pid_t, rules: &Watched<'_>, written: &dyn Fn() -> Written) -> (Seen, bool) {
     let Watched { limits, group, grace, is_cancelled, .. } = rules;
     let pidfd = Pidfd::open(leader);
@@ -102,8 +117,20 @@ fn watch(leader: libc::pid_t, rules: &Watched<'_>, written: &dyn Fn() -> Written
     let mut told: Option<Instant> = None;
     let mut pace = Pace { pause: FIRST_LOOK, last: clock::system_now(), written: 0 };
     let mut processes_at = clock::system_now() + LOOK / 5;
-    while !pidfd.has_ended(leader, if told.is_some() { LOOK / 10 } else { pace.pause }) {
+    let mut has_ended = false;
+    let mut grace_left = *grace;
+    loop {
+        if has_ended {
+            clock::sleep(pace.pause.min(grace_left));
+        } else if pidfd.has_ended(leader, if told.is_some() { LOOK / 10 } else { pace.pause }) {
+            has_ended = true;
+            pace.pause = FIRST_LOOK;
+        }
         let now = clock::system_now();
+        grace_left = told.map_or(*grace, |at| grace.saturating_sub(now.duration_since(at)));
+        if has_ended && (told.is_none() || grace_left.is_zero() || seen.killed.is_some() || !group.has_others()) {
+            return (seen, told.is_some());
+        }
         match told {
             None if is_cancelled() => {
                 // (One that is paused has to go on, to be told.)
@@ -111,7 +138,7 @@ fn watch(leader: libc::pid_t, rules: &Watched<'_>, written: &dyn Fn() -> Written
                 group.signal(libc::SIGCONT);
                 told = Some(now);
             }
-            Some(at) if now.duration_since(at) >= *grace => _ = group.signal(libc::SIGKILL),
+            Some(_) if grace_left.is_zero() => _ = group.signal(libc::SIGKILL),
             _ => {}
         }
         seen.peak = seen.peak.max(peak_of(leader));
@@ -121,7 +148,12 @@ fn watch(leader: libc::pid_t, rules: &Watched<'_>, written: &dyn Fn() -> Written
         if (limits.memory > 0 || limits.cpu.is_some()) && now >= processes_at {
             // (All processes of the machine have to be looked at, so this is not done more often.)
             processes_at = now + LOOK;
-            let used = used_by(leader);
+            let mut used = used_by(leader);
+            if limits.memory > 0 && used.memory > limits.memory {
+                // (This takes long for processes with much memory, so it is done less often then.)
+                used.memory = used.memory.min(memory_in_parts(leader));
+                processes_at = clock::system_now() + LOOK.max(10 * clock::system_now().duration_since(now));
+            }
             seen.peak = seen.peak.max(used.memory);
             seen.killed = limits.exceeded(used);
         }
@@ -132,7 +164,6 @@ fn watch(leader: libc::pid_t, rules: &Watched<'_>, written: &dyn Fn() -> Written
             group.signal(libc::SIGKILL);
         }
     }
-    (seen, told.is_some())
 }
 
 /// How long to wait for the next look: longer each time, and not so long that a program that goes

@@ -26,7 +26,11 @@ fn output_and_verdicts() {
             assert!(verdict("echo first >&2; echo last >&2; exit 3").ends_with("failed: exit code 3: last"));
             assert!(verdict("kill -9 $$").ends_with("failed: killed by signal 9"));
             let none = q.submit(Job::command(["/no/such/program"])).unwrap().join().unwrap_err().to_string();
-            assert!(none.contains("did not start"), "{none}");
+            assert!(none.contains("did not start: /no/such/program: "), "{none}");
+            let mut lost = Command::new("true");
+            lost.current_dir("/no/such/folder");
+            let lost = q.submit(Job::command(lost)).unwrap().join().unwrap_err().to_string();
+            assert!(lost.contains("did not start: the folder /no/such/folder: "), "{lost}");
             q.wait_all();
         });
     });
@@ -69,6 +73,63 @@ fn a_program_that_ignores_term_is_killed_with_its_group() {
                     || !std::path::Path::new(&stat).exists()
             });
             std::fs::remove_file(file).unwrap();
+        });
+    });
+}
+
+/// Of a program that is cancelled the whole group has its grace, also if its leader ends before the
+/// others: a child has time to clean up.
+#[test]
+fn the_group_has_its_grace_when_the_leader_is_gone() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().start();
+            let file = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
+            // (The child is up when it writes its number; it ends once it finds `FILE.go`.)
+            let child = "trap \"touch FILE.told; until [ -e FILE.go ]; do sleep 0.01; done; touch FILE.clean; exit\" TERM; \
+                         echo $$ > FILE.new; mv FILE.new FILE; while :; do sleep 0.01; done";
+            let script = format!("sh -c '{child}' & wait").replace("FILE", file.to_str().unwrap());
+            let at = |end: &str| std::path::PathBuf::from(format!("{}{end}", file.display()));
+            let begin = |grace| {
+                let job = q.submit(Job::command(shell(&script).grace(grace))).unwrap();
+                until(|| file.exists());
+                let child = std::fs::read_to_string(&file).unwrap();
+                job.cancel();
+                (job, format!("/proc/{}/stat", child.trim()))
+            };
+            let lives = |stat: &str| std::fs::read_to_string(stat).is_ok_and(|stat| !stat.contains(") Z"));
+            let (job, _) = begin(Duration::from_secs(3600));
+            until(|| at(".told").exists() || job.state() != State::Running);
+            assert_eq!((job.state(), q.cpus().0), (State::Running, 1.0), "it holds what it has");
+            std::fs::write(at(".go"), "").unwrap();
+            assert_eq!(job.wait(), State::Cancelled);
+            assert!(at(".clean").exists(), "the child was killed");
+            // One that does not end in its grace is killed, and the verdict is that of the stop.
+            [file.clone(), at(".told"), at(".go"), at(".clean")].iter().for_each(|file| std::fs::remove_file(file).unwrap());
+            let (job, child) = begin(Duration::from_millis(20));
+            assert_eq!(job.wait(), State::Cancelled);
+            until(|| !lives(&child));
+            assert!(!at(".clean").exists());
+            for file in [file.clone(), at(".told")] {
+                _ = std::fs::remove_file(file);
+            }
+        });
+    });
+}
+
+/// More time than the system can count is no limit of the system, and ends nothing.
+#[test]
+fn much_processor_time_is_no_limit() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let q = Local::new().start();
+            let asks = |spec: CommandSpec| q.submit(Job::command(spec)).unwrap().join().unwrap().stdout;
+            let limits = || shell("ulimit -St; ulimit -Ht");
+            let none = asks(limits());
+            let seconds = [u64::MAX, i64::MAX as u64, 1 << 40].map(Duration::from_secs);
+            for much in [Duration::MAX].into_iter().chain(seconds) {
+                assert_eq!(asks(limits().cpu_time(much)), none, "{much:?}");
+            }
         });
     });
 }

@@ -148,6 +148,13 @@ fn what_was_changed_is_kept() {
     job.wait();
     let again = q.submit(job.into_job().unwrap().held()).unwrap();
     assert_eq!(q.job(&again).unwrap().priority, 7);
+    let echo = q.submit(Job::command(["true"]).held()).unwrap();
+    q.set_priority(&echo, 8).unwrap();
+    q.release(&echo).unwrap();
+    echo.wait();
+    let echo = q.submit(echo.into_job().unwrap().held()).unwrap();
+    assert_eq!(q.job(&echo).unwrap().priority, 8);
+    echo.cancel();
     q.set_cpus(1);
     q.release(&again).unwrap();
     assert!(matches!(q.why(&again).unwrap(), Some(Waiting::Infeasible { .. })));
