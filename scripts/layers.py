@@ -49,9 +49,10 @@ ALLOWED = {
         "machine": "",
         "local": "machine",
         "command": "local machine",
-        "series": "local machine",
+        "schedule": "machine",
+        "series": "local machine schedule",
         "share": "",
-        "lib": "command local machine series share",
+        "lib": "command local machine schedule series share",
     },
     "io": {
         "socket": "",

@@ -77,7 +77,7 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
         (format!("at each {} failure", ordinal(BUDGET)), &[MODES, TUNING]),
         (format!("after {BUDGET} operations on channels and locks"), &[TUNING]),
         (format!("in threads mode: after {THREAD_BUDGET}"), &[TUNING]),
-        (format!("Each {} operation of a task", ordinal(BUDGET)), &[MODES]),
+        (format!("Every {} operation on channels and locks yields", ordinal(BUDGET)), &[MODES]),
         (format!("each {} operation of a task", ordinal(BUDGET)), &[SOUNDNESS]),
         (format!("each {} operation of a closure that has waited", ordinal(THREAD_BUDGET)), &[SOUNDNESS]),
         (format!("after {BUDGET} operations"), &[ARCHITECTURE]),

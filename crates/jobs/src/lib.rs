@@ -24,11 +24,13 @@
 mod command;
 mod local;
 mod machine;
+mod schedule;
 mod series;
 mod share;
 
 pub use command::{CommandOutput, CommandSpec};
 pub use local::{Bytes, Event, Job, JobError, JobHandle, JobInfo, JobRef, Local, Progress, Queue};
 pub use machine::{JobId, Refused, State, Waiting, When};
-pub use series::{Missed, Overlap, Schedule, Series};
+pub use schedule::{Missed, Overlap, Schedule};
+pub use series::Series;
 pub use share::cpus_per_job;

@@ -287,6 +287,10 @@ impl Queue {
     pub fn close(&self) {
         self.0.locked(|inner| inner.closed = true);
     }
+    /// Does the queue take no more jobs, because it was closed, or because its runtime has ended?
+    pub fn is_closed(&self) -> bool {
+        self.0.locked(|inner| inner.closed)
+    }
 
     pub(super) fn rows(&self) -> (Vec<Row>, Time) {
         self.look(|machine| machine.rows().collect())

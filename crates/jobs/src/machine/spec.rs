@@ -415,7 +415,7 @@ impl fmt::Display for Refused {
             Refused::NoProgram(id, state) => {
                 write!(f, "job {id} has no processes, it is {state}: a job that has not begun can be held")
             }
-            Refused::Time(why) => write!(f, "no time: {why}"),
+            Refused::Time(why) => f.write_str(why),
             Refused::Closed => write!(f, "the queue is closed, or its runtime has ended"),
         }
     }

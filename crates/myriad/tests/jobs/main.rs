@@ -12,3 +12,4 @@ mod job_queries;
 mod job_rows;
 mod job_rules;
 mod job_runtimes;
+mod job_series;
