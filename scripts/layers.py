@@ -97,7 +97,7 @@ SEAMED = ["base", "core", "jobs", "task", "sync", "par", "actor", "agent", "flow
 SEAMS = {
     "base": {"sys/clock", "sys/clock/system", "sys/choice", "sys/choice/ticks", "sys/futex"},
     "sync": {"shared/map", "lock/single_flight"},  # the keys of a hash table
-    "jobs": {"local/job", "local/submit"},  # times of day, which a person gives
+    "jobs": {"local/edit", "local/job"},  # times of day, which a person gives
     "hyper": {"rt"},  # hyper's times are std's
 }
 

@@ -29,7 +29,7 @@ mod series;
 mod share;
 
 pub use command::{CommandOutput, CommandSpec};
-pub use local::{Bytes, Event, Job, JobError, JobHandle, JobInfo, JobRef, Local, Progress, Queue};
+pub use local::{Bytes, Edit, Event, Job, JobError, JobHandle, JobInfo, JobRef, Local, Progress, Queue};
 pub use machine::{JobId, Refused, State, Waiting, When};
 pub use schedule::{Missed, Overlap, Schedule};
 pub use series::Series;

@@ -220,6 +220,12 @@ mod test {
             array: None,
             elements: None,
             group: "".into(),
+            cpu: 0,
+            memory: 0,
+            resources: Vec::new(),
+            wall: None,
+            begin: None,
+            retries: 0,
             report: Report::default(),
         }
     }

@@ -6,8 +6,8 @@ use super::counted::Counted;
 use super::handle::JobHandle;
 use super::wakers::Wakers;
 use crate::machine::{
-    After, ArrayRequest, CPU, EndedJob, JobId, MEMORY, Outcome, Plain, Refused, Report, Request, Retry, State, WHOLE,
-    When,
+    After, ArrayRequest, CPU, EndedJob, JobId, MEMORY, Outcome, Plain, Refused, Report, Request, Retry, State, Time,
+    WHOLE, When,
 };
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::{unwind, user_code};
@@ -93,6 +93,17 @@ pub(super) enum Begin {
     Now,
     After(Duration),
     At(SystemTime),
+}
+
+impl Begin {
+    /// By the queue's clock; 0 is at once.
+    pub(super) fn time(self, now: Time) -> Time {
+        match self {
+            Begin::Now => 0,
+            Begin::After(time) => now.saturating_add(nanos(time)),
+            Begin::At(time) => now.saturating_add(nanos(time.duration_since(SystemTime::now()).unwrap_or_default())),
+        }
+    }
 }
 
 impl<T: Send + 'static> Job<T> {
@@ -238,21 +249,20 @@ impl<T> Job<T> {
     /// How much memory: bytes, or a text as "2 GB" or "512 KB" (of 1024 each). Of a closure it is
     /// only counted. A command that takes more is killed.
     pub fn memory(mut self, memory: impl Into<Bytes>) -> Job<T> {
-        match memory.into().0 {
+        match memory.into().amount() {
             Ok(bytes) => self.plain.memory = bytes,
-            Err(text) => self.more().wrong = Some(Refused::NoAmount("memory".into(), format!("\"{text}\"").into())),
+            Err(wrong) => self.more().wrong = Some(wrong),
         }
         self
     }
     /// How much of a resource that the queue was made with, in steps of 1/10,000. (`cpu` and
     /// `memory` are those of [`cpus`](Self::cpus), and bytes.)
     pub fn resource(mut self, name: impl Into<Arc<str>>, amount: impl Into<f64>) -> Job<T> {
-        let (name, given) = (name.into(), amount.into());
-        match (units(given), &*name) {
-            (None, _) => self.more().wrong = Some(Refused::NoAmount(name, given.to_string().into())),
-            (Some(units), "cpu") => self.plain.cpu = units,
-            (Some(_), "memory") => self.plain.memory = given as u64,
-            (Some(units), _) => self.more().named.push((name, units)),
+        match amount_of(name.into(), amount.into()) {
+            Ok((name, units)) if &*name == "cpu" => self.plain.cpu = units,
+            Ok((name, bytes)) if &*name == "memory" => self.plain.memory = bytes,
+            Ok(named) => self.more().named.push(named),
+            Err(wrong) => self.more().wrong = Some(wrong),
         }
         self
     }
@@ -386,6 +396,12 @@ impl<T> From<&JobHandle<T>> for JobRef {
 #[derive(Debug, Clone)]
 pub struct Bytes(pub(super) Result<u64, String>);
 
+impl Bytes {
+    pub(super) fn amount(self) -> Result<u64, Refused> {
+        self.0.map_err(|text| Refused::NoAmount("memory".into(), format!("\"{text}\"").into()))
+    }
+}
+
 impl From<u64> for Bytes {
     fn from(bytes: u64) -> Bytes {
         Bytes(Ok(bytes))
@@ -419,6 +435,15 @@ impl From<&str> for Bytes {
 pub(super) fn units(amount: f64) -> Option<u64> {
     let whole = |units: f64| if amount > 0.0 { units.round().max(1.0) } else { 0.0 } as u64;
     (0.0..=1e12).contains(&amount).then(|| whole(amount * WHOLE as f64))
+}
+
+/// So much of a resource: units; of memory bytes.
+pub(super) fn amount_of(name: Arc<str>, given: f64) -> Result<(Arc<str>, u64), Refused> {
+    match units(given) {
+        None => Err(Refused::NoAmount(name, given.to_string().into())),
+        Some(_) if &*name == "memory" => Ok((name, given as u64)),
+        Some(units) => Ok((name, units)),
+    }
 }
 
 /// The units of what a queue has.

@@ -11,15 +11,18 @@ impl Queue {
     /// with a line for each job:
     ///
     /// ```text
-    /// {"cpus": {"used": 0, "all": 4}, "memory": {"used": 0, "all": 0}, "running": 0, "jobs": [
+    /// {"version": 1, "cpus": {"used": 0, "all": 4}, "memory": {"used": 0, "all": 0}, "running": 0,
+    ///  "jobs": [
     /// {"id": 1, "name": null | "..", "user": null | "..", "state": "pending", "because_of": null | 0,
-    ///  "why": null | "..", "reason": null | "..", "priority": 0, "group": null | "..", "attempts": 0,
-    ///  "after": [0], "array": null | 0, "elements": null | {"ended": 0, "all": 0}, "waited_ms": 0,
-    ///  "ran_ms": 0, "peak_memory": 0, "cpu_time_ms": 0}
+    ///  "why": null | "..", "reason": null | "..", "priority": 0, "group": null | "..", "cpus": 0,
+    ///  "memory": 0, "resources": {"..": 0}, "wall_time_ms": null | 0, "starts_in_ms": null | 0,
+    ///  "attempts": 0, "retries": 0, "after": [0], "array": null | 0,
+    ///  "elements": null | {"ended": 0, "all": 0}, "waited_ms": 0, "ran_ms": 0, "peak_memory": 0, "cpu_time_ms": 0}
     /// ]}
     /// ```
     /// `state` is [`State::word`]; `because_of` the job that has made this one be skipped; `why`
     /// says what a pending job waits for, `reason` why one did not end well. Memory is in bytes.
+    /// The version grows when something is taken out, or means something else.
     ///
     /// It takes time and memory for each job, and the queue stands still meanwhile.
     ///
@@ -36,7 +39,7 @@ impl Queue {
     pub fn to_json(&self) -> String {
         let (cpus, memory) = (self.cpus(), self.memory());
         let mut text = format!(
-            "{{\"cpus\": {{\"used\": {}, \"all\": {}}}, \"memory\": {{\"used\": {}, \"all\": {}}}, \"running\": {}, \
+            "{{\"version\": 1, \"cpus\": {{\"used\": {}, \"all\": {}}}, \"memory\": {{\"used\": {}, \"all\": {}}}, \"running\": {}, \
              \"jobs\": [",
             cpus.0,
             cpus.1,
@@ -63,6 +66,8 @@ impl JobInfo {
             _ => None,
         };
         let group = Some(&*self.group).filter(|group| !group.is_empty());
+        let resources = self.resources.iter().map(|(name, amount)| format!("{}: {amount}", Quoted(name)));
+        let resources: Vec<String> = resources.collect();
         let after: Vec<String> = self.after.iter().map(ToString::to_string).collect();
         write!(
             out,
@@ -76,11 +81,22 @@ impl JobInfo {
         )?;
         write!(
             out,
-            "\"reason\": {}, \"priority\": {}, \"group\": {}, \"attempts\": {}, \"after\": [{}], \"array\": {}, ",
+            "\"reason\": {}, \"priority\": {}, \"group\": {}, \"cpus\": {}, \"memory\": {}, \"resources\": {{{}}}, ",
             OrNull(self.reason.as_deref().map(Quoted)),
             self.priority,
             OrNull(group.map(Quoted)),
+            self.cpus,
+            self.memory,
+            resources.join(", "),
+        )?;
+        write!(
+            out,
+            "\"wall_time_ms\": {}, \"starts_in_ms\": {}, \"attempts\": {}, \"retries\": {}, \"after\": [{}], \
+             \"array\": {}, ",
+            OrNull(self.wall_time.map(|time| time.as_millis())),
+            OrNull(self.starts_in.map(|time| time.as_millis())),
             self.attempts,
+            self.retries,
             after.join(", "),
             OrNull(self.array),
         )?;

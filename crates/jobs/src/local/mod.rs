@@ -5,6 +5,7 @@ mod cell;
 mod chart;
 mod closure;
 mod counted;
+mod edit;
 mod error;
 mod event;
 mod handle;
@@ -23,6 +24,7 @@ mod wakers;
 
 pub(crate) use cell::{Body, Call, Cell, Slot};
 pub(crate) use counted::Counted;
+pub use edit::Edit;
 pub use error::JobError;
 pub use event::Event;
 pub use handle::JobHandle;
@@ -34,7 +36,7 @@ pub use view::JobInfo;
 pub(crate) use wakers::Wakers;
 
 use crate::machine::{Rules, WHOLE};
-use event::Listeners;
+use event::{Listener, Listeners};
 use job::{nanos, units_of_queue};
 use std::fmt;
 use std::sync::Arc;
@@ -79,7 +81,7 @@ pub struct Local {
     memory: u64,
     resources: Vec<(Arc<str>, u64)>,
     groups: Vec<(Arc<str>, u64)>,
-    listeners: Listeners,
+    listeners: Vec<Listener>,
 }
 
 impl Local {
@@ -92,7 +94,7 @@ impl Local {
             memory: machine_memory(),
             resources: Vec::new(),
             groups: Vec::new(),
-            listeners: Listeners::default(),
+            listeners: Vec::new(),
         }
     }
     /// So many processors.
@@ -182,14 +184,14 @@ impl Local {
     /// but it holds that task up, so send the event on. What comes of its own calls is told when it
     /// has returned. Its panic is reported, and is none of the job's.
     pub fn on_event(mut self, f: impl Fn(&Event) + Send + Sync + 'static) -> Local {
-        self.listeners.add(f);
+        self.listeners.push(Arc::new(f));
         self
     }
     /// Starts the queue. Nothing runs, and nothing is used, while it has no jobs.
     pub fn start(self) -> Queue {
         let mut resources = vec![("cpu".into(), self.cpus), ("memory".into(), self.memory)];
         resources.extend(self.resources);
-        Queue::start(self.rules, &resources, &self.groups, self.listeners)
+        Queue::start(self.rules, &resources, &self.groups, Listeners::new(self.listeners))
     }
 }
 

@@ -1,14 +1,14 @@
 //! The calls of a queue.
 
-use super::event::Listeners;
+use super::event::{Event, Listeners};
 use super::handle::JobHandle;
-use super::job::{Job, JobRef, nanos};
+use super::job::{Job, JobRef};
 use super::shared::{Inner, Payload, Shared};
-use crate::machine::{CPU, Change, JobId, MEMORY, Machine, Refused, Row, Rules, State, Time, Waiting};
+use crate::machine::{CPU, JobId, MEMORY, Machine, Refused, Row, Rules, State, Time, Waiting};
 use myriad_core::block_on;
+use myriad_sync::channel::BroadcastReceiver;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A queue of jobs, made by [`Local`](super::Local). Cloning it copies a reference. The queue lives
 /// as long as anybody has one, or a handle of a job, and as long as a job of it runs. Jobs that
@@ -19,14 +19,12 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad::jobs::{Job, Local, State};
+/// use myriad::jobs::{Edit, Job, Local, State};
 /// use std::time::Duration;
 /// let q = Local::new().cpus(4).start();
 /// let report = q.submit(Job::new(|| 7).name("report").held())?;
 /// // What has not begun can be changed.
-/// q.set_priority(&report, 10)?;
-/// q.set_needs(&report, 2, 1 << 20)?;
-/// q.set_wall_time(&report, Some(Duration::from_secs(60)))?;
+/// q.edit(&report, Edit::new().priority(10).cpus(2).wall_time(Duration::from_secs(60)))?;
 /// q.release(&report)?;
 /// assert_eq!(report.join().unwrap(), 7);
 ///
@@ -154,7 +152,9 @@ impl Queue {
     /// It has begun, or ended.
     pub fn hold(&self, id: impl Into<JobRef>) -> Result<(), Refused> {
         let id = self.own(id)?;
-        self.0.call(|machine, _| machine.hold(id))
+        self.0.call(|machine, _| machine.hold(id))?;
+        self.0.listeners.tell([Event::Held { id }]);
+        Ok(())
     }
     /// A held job may start. It stands behind the others of its priority. False: it was not held.
     ///
@@ -197,45 +197,12 @@ impl Queue {
     fn set_paused(&self, id: JobId, paused: bool) -> Result<(), Refused> {
         let body = self.0.locked(|inner| inner.machine.payload(id).cloned());
         match body.is_some_and(|body| body.pause(paused)) {
-            true => Ok(()),
+            true => {
+                self.0.listeners.tell([if paused { Event::Paused { id } } else { Event::Resumed { id } }]);
+                Ok(())
+            }
             false => Err(Refused::NoProgram(id, self.0.state(id)?)),
         }
-    }
-
-    /// Another priority for a job that has not begun.
-    ///
-    /// # Errors
-    /// It has begun, or ended; the priority is none.
-    pub fn set_priority(&self, id: impl Into<JobRef>, priority: i32) -> Result<(), Refused> {
-        self.change(self.own(id)?, Change { priority: Some(priority), ..Change::default() })
-    }
-    /// Other processors and memory for a job that has not begun.
-    ///
-    /// # Errors
-    /// It has begun, or ended; there is not so much.
-    pub fn set_needs(&self, id: impl Into<JobRef>, cpus: impl Into<f64>, memory: u64) -> Result<(), Refused> {
-        let given = cpus.into();
-        let no_amount = || Refused::NoAmount("cpu".into(), given.to_string().into());
-        let cpus = super::job::units(given).ok_or_else(no_amount)?;
-        self.change(self.own(id)?, Change { demand: vec![(CPU, cpus), (MEMORY, memory)], ..Change::default() })
-    }
-    /// Another wall time, or none, for a job that has not begun.
-    ///
-    /// # Errors
-    /// It has begun, or ended.
-    pub fn set_wall_time(&self, id: impl Into<JobRef>, time: Option<Duration>) -> Result<(), Refused> {
-        self.change(self.own(id)?, Change { wall: Some(time.map(|time| nanos(time).max(1))), ..Change::default() })
-    }
-    fn change(&self, id: JobId, change: Change) -> Result<(), Refused> {
-        self.0.call(|machine, now| {
-            machine.change(now, id, change.clone())?;
-            if let (Some(body), Some(demand)) = (machine.payload(id), machine.demand(id)) {
-                body.limit(demand);
-                // (What the job is if it is submitted again.)
-                body.change_kept(&|kept| change.apply(kept));
-            }
-            Ok(())
-        })
     }
 
     /// From now on there are so many processors. Jobs that run keep theirs. Waiting ones that want
@@ -270,6 +237,35 @@ impl Queue {
     /// How many bytes of memory are held, of how many.
     pub fn memory(&self) -> (u64, u64) {
         self.0.locked(|inner| (inner.machine.used(MEMORY), inner.machine.capacity(MEMORY)))
+    }
+
+    /// What happens to jobs from now on, as a stream. It keeps the last 4,096 events, and tells a
+    /// receiver that is slower how many it has missed; nobody waits for a receiver. The stream ends
+    /// with the queue. (To miss none, see [`Local::on_event`](super::Local::on_event).)
+    ///
+    /// From the first call on each event takes an allocation, and short jobs no longer share tasks.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Event, Job, Local};
+    /// let q = Local::new().start();
+    /// let mut events = q.events();
+    /// let job = q.submit(Job::new(|| ()).held())?;
+    /// let id = job.id();
+    /// assert_eq!(*events.recv()?.message().unwrap(), Event::Submitted { id });
+    /// job.cancel();
+    /// while let Some(event) = events.recv()?.message() {
+    ///     println!("{event:?}");
+    ///     if matches!(*event, Event::Ended { .. }) {
+    ///         break;
+    ///     }
+    /// }
+    /// drop((job, q));
+    /// assert!(events.recv().is_err(), "the queue is gone");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn events(&self) -> BroadcastReceiver<Event> {
+        self.0.listeners.stream()
     }
 
     /// Waits until no job is left.

@@ -194,6 +194,7 @@ impl Shared {
             Some(id)
         })?;
         self.carry_out(&mut turn);
+        self.listeners.tell([Event::Suspended { id }]);
         Some(Suspended { shared: self.clone(), id })
     }
 }

@@ -336,7 +336,9 @@ impl Shared {
         self.call(|machine, now| machine.cancel(now, id))
     }
     pub(super) fn release(self: &Arc<Self>, id: JobId) -> Result<bool, Refused> {
-        self.call(|machine, now| machine.release(now, id))
+        let was_held = self.call(|machine, now| machine.release(now, id))?;
+        self.listeners.tell(was_held.then_some(Event::Released { id }));
+        Ok(was_held)
     }
 
     /// Waits until no job is left.

@@ -2,11 +2,11 @@
 
 use super::cell::Slot;
 use super::counted::Counted;
-use super::job::{Asks, Begin, JobRef, nanos};
+use super::event::Event;
+use super::job::{Asks, JobRef};
 use super::shared::{Payload, Shared, Turn};
-use crate::machine::{After, CPU, Demand, JobId, MEMORY, Machine, Plain, Refused, Request, When};
+use crate::machine::{After, CPU, Demand, JobId, MEMORY, Plain, Refused, When};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 impl Shared {
     /// Takes a job that asks for nothing but what is plain, and perhaps depends on one job.
@@ -40,6 +40,7 @@ impl Shared {
             Ok(id)
         })?;
         self.carry_out(&mut turn);
+        self.listeners.tell([Event::Submitted { id }]);
         Ok(id)
     }
 
@@ -66,11 +67,7 @@ impl Shared {
         (request.priority, request.held) = (plain.priority, plain.held);
         request.demand.set(CPU, plain.cpu);
         request.demand.set(MEMORY, plain.memory);
-        request.begin = match asks.begin {
-            Begin::Now => 0,
-            Begin::After(time) => now.saturating_add(nanos(time)),
-            Begin::At(time) => now.saturating_add(nanos(time.duration_since(SystemTime::now()).unwrap_or_default())),
-        };
+        request.begin = asks.begin.time(now);
         let mut turn = Turn::default();
         let id = self.locked(|inner| {
             if inner.closed {
@@ -79,7 +76,12 @@ impl Shared {
             // (Under the lock: a job that the machine has forgotten has noted its end.)
             let mut known: Vec<_> = asks.named_jobs.iter().filter_map(JobRef::ended).collect();
             known.sort_unstable_by_key(|known| known.id);
-            find_places(&inner.machine, request, &asks.named, asks.group.as_ref())?;
+            for (name, amount) in &asks.named {
+                request.demand.set(inner.machine.resource(name)?, *amount);
+            }
+            if let Some(name) = &asks.group {
+                request.group = inner.machine.group(name)?;
+            }
             inner.machine.accept(request, &known)?;
             slot.limit(&request.demand);
             if again {
@@ -91,23 +93,7 @@ impl Shared {
             Ok(id)
         })?;
         self.carry_out(&mut turn);
+        self.listeners.tell([Event::Submitted { id }]);
         Ok(id)
     }
-}
-
-/// The places of resources and of the group in the machine's tables.
-fn find_places(
-    machine: &Machine<Payload>,
-    request: &mut Request,
-    named: &[(Arc<str>, u64)],
-    group: Option<&Arc<str>>,
-) -> Result<(), Refused> {
-    for (name, amount) in named {
-        let resource = machine.resource(name).ok_or_else(|| Refused::NoResource(name.clone()))?;
-        request.demand.set(resource, *amount);
-    }
-    if let Some(name) = group {
-        request.group = machine.group(name).ok_or_else(|| Refused::NoGroup(name.clone()))?;
-    }
-    Ok(())
 }

@@ -4,7 +4,7 @@ use super::chart::{has_begun, ran};
 use super::error::one_line;
 use super::job::JobRef;
 use super::queue::Queue;
-use crate::machine::{JobId, Row, State, Time, memory};
+use crate::machine::{JobId, Row, State, Time, WHOLE, memory};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,20 @@ pub struct JobInfo {
     pub priority: i32,
     /// Its group; empty if it has none.
     pub group: Arc<str>,
+    /// How many processors it asks for.
+    pub cpus: f64,
+    /// How many bytes of memory it asks for.
+    pub memory: u64,
+    /// What else it asks for: the resources, and how much.
+    pub resources: Vec<(Arc<str>, f64)>,
+    /// How long it may run.
+    pub wall_time: Option<Duration>,
+    /// How long it still waits for its start time, or for its next attempt.
+    pub starts_in: Option<Duration>,
     /// How often it has begun.
     pub attempts: u32,
+    /// How many attempts it may have after the first.
+    pub retries: u32,
     /// The jobs that it depends on.
     pub after: Vec<JobId>,
     /// Of an array: how many elements have ended, and how many there are.
@@ -53,6 +65,7 @@ impl JobInfo {
             (false, true) => row.ended,
             (false, false) => now,
         };
+        let whole = |units| units as f64 / WHOLE as f64;
         JobInfo {
             waited: Duration::from_nanos(until.saturating_sub(row.submitted)),
             ran: Duration::from_nanos(ran(&row, now)),
@@ -62,7 +75,13 @@ impl JobInfo {
             state: row.state,
             priority: row.priority,
             group: row.group,
+            cpus: whole(row.cpu),
+            memory: row.memory,
+            resources: row.resources.into_iter().map(|(name, units)| (name, whole(units))).collect(),
+            wall_time: row.wall.map(Duration::from_nanos),
+            starts_in: row.begin.map(|begin| Duration::from_nanos(begin.saturating_sub(now))),
             attempts: row.attempts,
+            retries: row.retries,
             after: row.after.iter().map(|after| after.job).collect(),
             elements: row.elements,
             array: row.array,
@@ -76,7 +95,23 @@ impl JobInfo {
 impl Queue {
     /// All jobs that the queue knows, by number: those that have not ended, and the history.
     ///
-    /// It takes time and memory for each of them, and the queue stands still meanwhile.
+    /// It takes time and memory for each of them, and the queue stands still meanwhile. Any other
+    /// query is a filter of these.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local, State};
+    /// use std::time::Duration;
+    /// let q = Local::new().start();
+    /// let limits = Job::fallible(|| Err::<(), _>("no")).cpus(0.5).memory("1 KB").wall_time(Duration::from_secs(9));
+    /// q.submit(limits.name("night-1"))?.wait();
+    /// let is_night = |name: &str| name.starts_with("night");
+    /// let mut failed = q.jobs();
+    /// failed.retain(|job| job.state == State::Failed && job.name.as_deref().is_some_and(is_night));
+    /// assert_eq!((failed[0].cpus, failed[0].memory), (0.5, 1024));
+    /// assert_eq!(failed[0].wall_time, Some(Duration::from_secs(9)));
+    /// # Ok::<(), myriad::jobs::Refused>(())
+    /// ```
     pub fn jobs(&self) -> Vec<JobInfo> {
         let (rows, now) = self.rows();
         rows.into_iter().map(|row| JobInfo::of(row, now)).collect()
@@ -123,7 +158,7 @@ impl Queue {
     /// ```
     pub fn table(&self) -> String {
         let mut text =
-            String::from("   id  state        prio  tries     waited        ran     memory  name, and why\n");
+            String::from("   id  state      prio  cpus tries    waited       ran    memory  name, and why\n");
         for job in self.jobs() {
             let memory = if job.peak_memory > 0 { memory(job.peak_memory) } else { "-".into() };
             let name = one_line(job.name.as_deref().unwrap_or("-"));
@@ -138,10 +173,11 @@ impl Queue {
             let elements = job.elements.map_or(String::new(), |(ended, all)| format!(" {ended}/{all}"));
             _ = writeln!(
                 text,
-                "{:>5}  {:<11} {:>5}  {:>5}  {:>9}  {:>9}  {memory:>9}  {name}{elements}{reason}",
+                "{:>5}  {:<9} {:>5} {:>5} {:>5} {:>9} {:>9} {memory:>9}  {name}{elements}{reason}",
                 job.id.as_u64(),
                 job.state.word(),
                 job.priority,
+                job.cpus,
                 job.attempts,
                 seconds(job.waited),
                 seconds(job.ran),

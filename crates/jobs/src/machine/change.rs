@@ -2,25 +2,37 @@
 
 use super::line::ClassKey;
 use super::pick::counts;
-use super::spec::{Decision, Demand, JobId, Refused, Request, State, Stop, Time};
-use super::table::{HELD, Record, TIME};
+use super::spec::{After, Afters, Decision, JobId, Refused, Request, State, Stop, Time};
+use super::submit::Known;
+use super::table::{DEPENDS, HELD, Record, TIME};
 use super::{Machine, Resource};
+use std::sync::Arc;
 
 /// What is to be different about a job that has not begun.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
+    pub name: Option<Arc<str>>,
+    pub user: Option<Arc<str>>,
     pub priority: Option<i32>,
     /// Of these resources so much.
     pub demand: Vec<(Resource, u64)>,
+    pub group: Option<u32>,
     /// A wall time, or none.
     pub wall: Option<Option<Time>>,
+    /// Not before that. What is over is now.
+    pub begin: Option<Time>,
+    /// In place of what the job waited for: these, or one of these.
+    pub after: Option<(Vec<After>, bool)>,
 }
 
 impl Change {
-    /// To what was asked for.
+    /// To what was asked for, as far as it is asked for again when the job is submitted again.
     pub(crate) fn apply(&self, request: &mut Request) {
+        request.name = self.name.clone().or(request.name.take());
+        request.user = self.user.clone().or(request.user.take());
         request.priority = self.priority.unwrap_or(request.priority);
         self.demand.iter().for_each(|&(resource, amount)| request.demand.set(resource, amount));
+        request.group = self.group.unwrap_or(request.group);
         request.wall = self.wall.unwrap_or(request.wall);
     }
 }
@@ -66,32 +78,76 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Changes a job that has not begun. It keeps its place among those of its priority.
-    pub(crate) fn change(&mut self, now: Time, id: JobId, change: Change) -> Result<(), Refused> {
+    pub(crate) fn change(&mut self, now: Time, id: JobId, change: Change, known: Known<'_>) -> Result<(), Refused> {
         self.now = self.now.max(now);
         self.pending(id)?;
-        let priority = change.priority.unwrap_or(self.table.at(id.0).priority);
-        if !(-9999..=9999).contains(&priority) {
-            return Err(Refused::Priority(priority));
-        }
-        let old = self.table.at(id.0).class;
+        let job = self.table.at(id.0);
+        let (old, was_in_line) = (job.class, job.waits == 0);
+        let priority = change.priority.unwrap_or(job.priority);
         let mut key: ClassKey = self.classes.get(old).key.clone();
-        let mut demand: Demand = key.demand.clone();
-        change.demand.iter().for_each(|&(resource, amount)| demand.set(resource, amount));
-        self.fits_at_all(&demand)?;
-        key.demand = demand;
+        change.demand.iter().for_each(|&(resource, amount)| key.demand.set(resource, amount));
+        key.group = change.group.unwrap_or(key.group);
         key.wall = change.wall.unwrap_or(key.wall);
+        self.accept_plain(priority, &key.demand)?;
+        for after in change.after.iter().flat_map(|after| &after.0) {
+            self.accept_after(*after, known)?;
+            if self.waits_for(after.job, id) {
+                return Err(Refused::Circle(id, after.job));
+            }
+        }
         let class = self.classes.of(key);
         let job = self.table.at(id.0);
-        if job.waits == 0 {
-            self.stale += 1;
+        (job.class, job.priority) = (class, priority);
+        if change.name.is_some() || change.user.is_some() {
+            let rare = job.rare_mut();
+            rare.name = change.name.or(rare.name.take());
+            rare.user = change.user.or(rare.user.take());
         }
-        job.class = class;
-        job.priority = priority;
+        if let Some(begin) = change.begin {
+            self.change_begin(id.0, begin);
+        }
+        let never = change.after.and_then(|(after, any)| self.change_after(id.0, after, any, known));
+        self.stale += usize::from(was_in_line);
         self.place(old);
         self.leave_class(old);
-        self.ready(id.0);
         self.look = true;
+        match never {
+            Some(by) => self.finish(id.0, State::Skipped(by)),
+            None => self.ready(id.0),
+        }
         Ok(())
+    }
+    /// Another start time, or one for the first time.
+    fn change_begin(&mut self, id: u64, begin: Time) {
+        let now = self.now;
+        let job = self.table.at(id);
+        let waits = job.waits & TIME != 0;
+        if waits && job.rare_mut().begin == begin {
+            return;
+        }
+        if waits {
+            job.waits &= !TIME;
+            job.rare_mut().begin = 0;
+            self.armed -= 1;
+        }
+        if begin > now {
+            self.table.at(id).rare_mut().begin = begin;
+            self.set_timer(id, begin);
+        }
+    }
+    /// Other jobs to wait for. Returns the one because of which the job never runs.
+    fn change_after(&mut self, id: u64, after: Vec<After>, any: bool, known: Known<'_>) -> Option<JobId> {
+        let job = self.table.at(id);
+        (job.open, job.waits) = (0, job.waits & !DEPENDS);
+        let rare = job.rare_mut();
+        rare.any = any;
+        let old = std::mem::replace(&mut rare.after, Afters::Many(after));
+        for on in old.iter() {
+            if let Some(on) = self.table.get_mut(on.job.0) {
+                on.dependents = self.edges.without(on.dependents, id);
+            }
+        }
+        self.depend(id, known)
     }
 
     /// Ends a job that has not begun; asks one that runs to stop. An array of which elements have
@@ -100,7 +156,7 @@ impl<P: Clone> Machine<P> {
         self.now = self.now.max(now);
         let state = self.state(id)?;
         let Some(job) = self.table.get_mut(id.0) else { return Err(Refused::InArray(id)) };
-        if job.array != 0 && state == State::Pending && job.waits & super::table::DEPENDS != 0 {
+        if job.array != 0 && state == State::Pending && job.waits & DEPENDS != 0 {
             return Err(Refused::InArray(id));
         }
         if state == State::Pending
@@ -113,7 +169,7 @@ impl<P: Clone> Machine<P> {
             self.place(class);
             self.look = true;
             let (from, to) = (id.0 + 1, id.0 + u64::from(self.arrays[&id.0]));
-            let has_begun = |job: &Record<P>| job.waits & super::table::DEPENDS == 0;
+            let has_begun = |job: &Record<P>| job.waits & DEPENDS == 0;
             let begun = self.table.between(from, to).filter(|(_, job)| has_begun(job));
             let begun: Vec<u64> = begun.map(|element| element.0).collect();
             for element in begun {

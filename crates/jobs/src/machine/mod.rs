@@ -11,6 +11,7 @@
 //! end.rs      ends, dependents, retries, arrays
 //! handover.rs an end, and what starts by that
 //! change.rs   hold, release, change, cancel, suspend, capacity, time
+//! circle.rs   who waits for whom, over others
 //! why.rs      what a waiting job waits for
 //! ```
 //!
@@ -24,6 +25,7 @@
 //! first job.
 
 mod change;
+mod circle;
 mod end;
 mod entries;
 mod handover;
@@ -223,11 +225,15 @@ impl<P: Clone> Machine<P> {
     pub(crate) fn capacity(&self, resource: Resource) -> u64 {
         self.capacity[resource as usize]
     }
-    pub(crate) fn resource(&self, name: &str) -> Option<Resource> {
-        self.names.iter().position(|other| **other == *name).map(|at| at as Resource)
+    /// The place of a resource.
+    pub(crate) fn resource(&self, name: &Arc<str>) -> Result<Resource, Refused> {
+        let at = self.names.iter().position(|other| other == name);
+        at.map(|at| at as Resource).ok_or_else(|| Refused::NoResource(name.clone()))
     }
-    pub(crate) fn group(&self, name: &str) -> Option<u32> {
-        self.groups.iter().position(|group| *group.name == *name).map(|at| at as u32)
+    /// The place of a group.
+    pub(crate) fn group(&self, name: &Arc<str>) -> Result<u32, Refused> {
+        let at = self.groups.iter().position(|group| group.name == *name);
+        at.map(|at| at as u32).ok_or_else(|| Refused::NoGroup(name.clone()))
     }
 
     /// What has become of a job.
@@ -340,6 +346,15 @@ pub(crate) struct Row {
     pub array: Option<JobId>,
     pub elements: Option<(u32, u32)>,
     pub group: Arc<str>,
+    /// In units, and bytes; of all other resources the names and units.
+    pub cpu: u64,
+    pub memory: u64,
+    pub resources: Vec<(Arc<str>, u64)>,
+    pub wall: Option<Time>,
+    /// Of a job that waits for its time: when that comes.
+    pub begin: Option<Time>,
+    /// After the first attempt.
+    pub retries: u32,
     pub report: Report,
 }
 
@@ -347,6 +362,7 @@ impl<P: Clone> Machine<P> {
     fn row(&self, id: u64, job: &Record<P>) -> Row {
         let class = &self.classes.get(job.class).key;
         let rare = job.rare();
+        let others = class.demand.parts().iter().filter(|part| part.0 > MEMORY);
         Row {
             id: JobId(id),
             name: rare.and_then(|rare| rare.name.clone()),
@@ -361,6 +377,12 @@ impl<P: Clone> Machine<P> {
             array: (job.array != 0).then_some(JobId(job.array)),
             elements: rare.and_then(|rare| rare.elements.as_ref()).map(|elements| (elements.ended, elements.len)),
             group: self.groups[class.group as usize].name.clone(),
+            cpu: class.demand.of(CPU),
+            memory: class.demand.of(MEMORY),
+            resources: others.map(|part| (self.names[part.0 as usize].clone(), part.1)).collect(),
+            wall: class.wall,
+            begin: rare.filter(|_| job.waits & table::TIME != 0).map(|rare| rare.begin),
+            retries: rare.map_or(0, |rare| rare.retry.times),
             report: rare.and_then(|rare| rare.report.as_deref().cloned()).unwrap_or_default(),
         }
     }

@@ -372,6 +372,8 @@ pub enum Refused {
     OnlyOnce,
     /// What cannot be done to an element of an array that has not begun.
     InArray(JobId),
+    /// The first job was to wait for the second one, which waits for the first already.
+    Circle(JobId, JobId),
     /// What can only be done to a job that has not begun; with its state.
     Begun(JobId, State),
     /// What can only be done to the processes of a command; with the job's state.
@@ -411,6 +413,9 @@ impl fmt::Display for Refused {
                 write!(f, "the job can be called once only: make it by Job::again to have retries, or by Job::array")
             }
             Refused::InArray(id) => write!(f, "job {id} is an element that has not begun: do that to its array"),
+            Refused::Circle(id, on) => {
+                write!(f, "job {id} cannot wait for job {on}, which waits for job {id}: neither would begin")
+            }
             Refused::Begun(id, state) => write!(f, "job {id} has begun, it is {state}"),
             Refused::NoProgram(id, state) => {
                 write!(f, "job {id} has no processes, it is {state}: a job that has not begun can be held")

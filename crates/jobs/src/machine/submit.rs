@@ -189,7 +189,7 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Notes the open dependencies. Returns the one because of which the job never runs.
-    fn depend(&mut self, id: u64, known: Known<'_>) -> Option<JobId> {
+    pub(super) fn depend(&mut self, id: u64, known: Known<'_>) -> Option<JobId> {
         let rare = self.table.at(id).rare_mut();
         let (after, any) = (std::mem::take(&mut rare.after), rare.any);
         let never = self.depend_on(id, &after, any, known);

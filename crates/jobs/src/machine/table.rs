@@ -329,6 +329,19 @@ impl Edges {
     pub(super) fn room(&self) -> usize {
         self.edges.capacity()
     }
+    /// The list without the edges of this job.
+    pub(super) fn without(&mut self, list: u32, job: u64) -> u32 {
+        let (mut at, mut kept) = (list, NONE);
+        while at != NONE {
+            let edge = self.get(at);
+            match edge.job == job {
+                true => self.remove(at),
+                false => self.keep(at, &mut kept),
+            }
+            at = edge.next;
+        }
+        self.reverse(kept)
+    }
     /// Turns a list round.
     pub(super) fn reverse(&mut self, mut at: u32) -> u32 {
         let mut turned = NONE;

@@ -2,7 +2,7 @@
 
 use super::job_engine::until;
 use crate::common::{Mode, case, each};
-use myriad::jobs::{CommandSpec, Job, JobError, Local, Refused, State};
+use myriad::jobs::{CommandSpec, Edit, Job, JobError, Local, Refused, State};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, mpsc};
@@ -385,12 +385,12 @@ fn needs_that_are_changed_are_the_limits() {
         rt.run(|| {
             let q = Local::new().memory("1 GB").start();
             let less = q.submit(Job::command(["sleep", "3600"]).held()).unwrap();
-            q.set_needs(&less, 1, 8 << 10).unwrap();
+            q.edit(&less, Edit::new().memory(8 << 10)).unwrap();
             less.release().unwrap();
             let why = less.join().unwrap_err().to_string();
             assert!(why.contains("killed: memory") && why.contains("of 8.0 KB"), "{why}");
             let more = q.submit(Job::command(["sleep", "0.25"]).memory("8 KB").held()).unwrap();
-            q.set_needs(&more, 1, 1 << 29).unwrap();
+            q.edit(&more, Edit::new().memory(1 << 29)).unwrap();
             more.release().unwrap();
             more.join().unwrap();
         });

@@ -2,7 +2,7 @@
 
 use crate::common::{catch, each, in_both_modes};
 use crate::job_engine::until;
-use myriad::jobs::{Event, Job, JobError, Local, Queue, Refused, State, Waiting};
+use myriad::jobs::{Edit, Event, Job, JobError, Local, Queue, Refused, State, Waiting};
 use myriad::sync::Event as Signal;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
@@ -141,15 +141,15 @@ fn attempts_of_jobs_without_names() {
 fn what_was_changed_is_kept() {
     let q = Local::new().cpus(3).memory(1 << 20).start();
     let job = q.submit(Job::again(|| Ok::<_, &str>(7)).priority(1).held()).unwrap();
-    q.set_priority(&job, 7).unwrap();
-    q.set_needs(&job, 2, 1024).unwrap();
-    q.set_wall_time(&job, Some(LONG)).unwrap();
+    q.edit(&job, Edit::new().priority(7).cpus(2).memory(1024).wall_time(LONG).name("seven").user("ada")).unwrap();
     q.release(&job).unwrap();
     job.wait();
     let again = q.submit(job.into_job().unwrap().held()).unwrap();
-    assert_eq!(q.job(&again).unwrap().priority, 7);
+    let info = q.job(&again).unwrap();
+    assert_eq!((info.priority, info.cpus, info.memory, info.wall_time), (7, 2.0, 1024, Some(LONG)));
+    assert_eq!((info.name.as_deref(), info.user.as_deref()), (Some("seven"), Some("ada")));
     let echo = q.submit(Job::command(["true"]).held()).unwrap();
-    q.set_priority(&echo, 8).unwrap();
+    q.edit(&echo, Edit::new().priority(8)).unwrap();
     q.release(&echo).unwrap();
     echo.wait();
     let echo = q.submit(echo.into_job().unwrap().held()).unwrap();

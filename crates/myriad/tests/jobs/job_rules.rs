@@ -1,7 +1,7 @@
 //! What is refused, and what is said of jobs that wait.
 
 use crate::common::in_both_modes;
-use myriad::jobs::{Job, JobId, Local, Refused, State, Waiting};
+use myriad::jobs::{Edit, Job, JobId, Local, Refused, State, Waiting};
 use myriad::sync::Event as Signal;
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ fn a_handle_of_another_queue_is_refused() {
             assert_eq!(q.cancel(&list).map(|_| ()), refused);
             assert_eq!(q.release(&list).map(|_| ()), refused);
             assert_eq!(q.hold(&list), refused);
-            assert_eq!((q.set_priority(&list, 1), q.state(&list).map(|_| ())), (refused.clone(), refused));
+            assert_eq!((q.edit(&list, Edit::new()), q.state(&list).map(|_| ())), (refused.clone(), refused));
             assert!(q.job(&list).is_none() && q.job(list.id()).is_some());
             assert_eq!((own.state(), list.state()), (State::Pending, State::Pending));
             own.cancel();

@@ -6,7 +6,9 @@ mod common;
 
 mod job_commands;
 mod job_edges;
+mod job_edit;
 mod job_engine;
+mod job_events;
 mod job_memory;
 mod job_queries;
 mod job_rows;

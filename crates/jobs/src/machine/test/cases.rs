@@ -236,7 +236,7 @@ fn r13_an_array_is_changed_while_jobs_depend_on_an_element() {
     let list = submit(&mut m, 0, Request { array: array(2, 2), held: true, ..cpus(2) });
     let (first, second) = (JobId(list.0 + 1), JobId(list.0 + 2));
     let waits = submit(&mut m, 0, Request { after: after(second, When::Done), ..cpus(4) });
-    m.change(0, list, Change { demand: vec![(CPU, WHOLE)], ..Change::default() }).unwrap();
+    m.change(0, list, Change { demand: vec![(CPU, WHOLE)], ..Change::default() }, &[]).unwrap();
     m.release(0, list).unwrap();
     assert_eq!(starts(&mut m, 0), [first, second]);
     assert_eq!(m.used(CPU), 2 * WHOLE);

@@ -94,7 +94,9 @@ fn an_end_with_a_start_is_as_an_end_and_a_start() {
                     Happens::Hold(id) => _ = m.hold(id),
                     Happens::Release(id) => _ = m.release(now, id),
                     Happens::Capacity(amount) => m.set_capacity(0, amount),
-                    Happens::Change(id) => _ = m.change(now, id, Change { priority: Some(1), ..Change::default() }),
+                    Happens::Change(id) => {
+                        _ = m.change(now, id, Change { priority: Some(1), ..Change::default() }, &[]);
+                    }
                 }
             }
             match call {

@@ -68,8 +68,8 @@ impl Pair {
         }
         demand
     }
-    fn request(&mut self, groups: u64) -> Request {
-        // (Also elements that have not begun.)
+    /// (Also on elements that have not begun.)
+    fn after(&mut self) -> Vec<After> {
         let known: Vec<usize> =
             self.model.all().filter(|job| self.machine.state(job.0).is_ok()).map(|job| job.0.0 as usize).collect();
         let dice = &mut self.dice;
@@ -81,6 +81,25 @@ impl Pair {
             })
             .collect();
         after.dedup();
+        after
+    }
+    fn change(&mut self, groups: u64) -> Change {
+        let (demand, after) = (self.demand(), self.after());
+        let (now, dice) = (self.now, &mut self.dice);
+        let parts = (0..3).map(|resource| (resource, demand.of(resource))).collect();
+        Change {
+            priority: dice.one_in(2).then(|| dice.below(4) as i32 - 1),
+            demand: if dice.one_in(2) { parts } else { Vec::new() },
+            group: dice.one_in(3).then(|| dice.below(groups + 1) as u32),
+            wall: dice.one_in(3).then(|| dice.one_in(2).then(|| 1 + dice.below(12))),
+            begin: dice.one_in(3).then(|| now + dice.below(6)),
+            after: dice.one_in(2).then(|| (after, dice.one_in(3))),
+            ..Change::default()
+        }
+    }
+    fn request(&mut self, groups: u64) -> Request {
+        let after = self.after();
+        let dice = &mut self.dice;
         let array = dice.one_in(8).then(|| ArrayRequest {
             len: 1 + dice.below(5) as u32,
             at_once: 1 + dice.below(3) as u32,
@@ -190,12 +209,16 @@ impl Pair {
             }
             18 if !all.is_empty() => {
                 let id = any(&mut self.dice);
-                let (priority, demand) = (self.dice.below(4) as i32 - 1, self.demand());
-                let parts = (0..3).map(|resource| (resource, demand.of(resource))).collect();
-                let change = Change { priority: Some(priority), demand: parts, ..Change::default() };
+                let change = self.change(groups);
                 self.log.push(format!("{now} change {id} {change:?}"));
-                if self.machine.change(now, JobId(id as u64), change).is_ok() {
-                    self.model.change(now, id, priority, demand);
+                let circle = |after: &After| self.model.waits_for_job(after.job.0 as usize, id);
+                let is_circle = change.after.iter().flat_map(|after| &after.0).any(circle);
+                match self.machine.change(now, JobId(id as u64), change.clone(), &[]) {
+                    Ok(()) => {
+                        assert!(!is_circle, "job {id} waits for itself");
+                        self.model.change(now, id, &change);
+                    }
+                    Err(refused) => assert!(is_circle || !matches!(refused, Refused::Circle(..)), "{refused}"),
                 }
             }
             19 if self.dice.one_in(4) => {

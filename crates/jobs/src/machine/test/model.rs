@@ -4,7 +4,7 @@
 //! (Over 600 lines: it is read as one text, beside the rules.)
 
 use crate::machine::spec::{Stop, verdict};
-use crate::machine::{After, Decision, Demand, JobId, Outcome, Request, Rules, State, Time};
+use crate::machine::{After, Change, Decision, Demand, JobId, Outcome, Request, Rules, State, Time};
 
 #[derive(Debug, Clone)]
 struct ModelJob {
@@ -176,29 +176,14 @@ impl Model {
             queue: Vec::new(),
         };
         self.jobs.push(new(&request, None));
-        let verdicts: Vec<_> =
-            request.after.iter().map(|after| verdict(after.when, self.seen(after.job.0 as usize))).collect();
         if request.begin > self.now {
             self.at(id).waits_until = Some(request.begin);
         }
         for index in 0..request.array.map_or(0, |array| array.len) {
             self.jobs.push(new(&request, Some((id, index))));
         }
-        let is_any = request.any && verdicts.contains(&Some(true));
-        let impossible = verdicts.iter().position(|verdict| *verdict == Some(false));
-        let all_impossible = verdicts.iter().all(|verdict| *verdict == Some(false));
-        if let Some(at) = impossible
-            && !is_any
-            && (!request.any || all_impossible)
-        {
-            self.finish(id, State::Skipped(request.after[at].job));
+        if self.never_runs(id) {
             return;
-        }
-        if !is_any {
-            let open = request.after.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-            let open: Vec<_> = open.map(|(after, _)| *after).collect();
-            open.iter().for_each(|after| self.at(after.job.0 as usize).has_record = true);
-            self.at(id).open = open;
         }
         if let Some(other) = request.array.and_then(|array| array.each_of) {
             for index in 0..request.array.map_or(0, |array| array.len) {
@@ -221,6 +206,40 @@ impl Model {
         }
         self.ready(id);
         self.array_moved(id);
+    }
+
+    /// Looks at what the job depends on. Has it ended, because it never can run?
+    fn never_runs(&mut self, id: usize) -> bool {
+        let request = self.at(id).request.clone();
+        let verdicts: Vec<_> =
+            request.after.iter().map(|after| verdict(after.when, self.seen(after.job.0 as usize))).collect();
+        let is_any = request.any && verdicts.contains(&Some(true));
+        let impossible = verdicts.iter().position(|verdict| *verdict == Some(false));
+        let all_impossible = verdicts.iter().all(|verdict| *verdict == Some(false));
+        if let Some(at) = impossible
+            && !is_any
+            && (!request.any || all_impossible)
+        {
+            self.finish(id, State::Skipped(request.after[at].job));
+            return true;
+        }
+        if !is_any {
+            let open = request.after.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
+            let open: Vec<_> = open.map(|(after, _)| *after).collect();
+            open.iter().for_each(|after| self.at(after.job.0 as usize).has_record = true);
+            self.at(id).open = open;
+        }
+        false
+    }
+
+    /// Does the first one wait for the second, over others too?
+    pub(super) fn waits_for_job(&self, id: usize, other: usize) -> bool {
+        let job = &self.jobs[id - 1];
+        let array = job.array.filter(|_| !job.begun && !job.state.is_final()).map(|array| array.0);
+        let leader = job.request.array.filter(|_| job.array.is_none()).and_then(|array| array.each_of);
+        let leader = leader.map(|leader| leader.0 as usize).filter(|leader| !self.state(*leader).is_final());
+        let open = job.open.iter().map(|after| after.job.0 as usize);
+        id == other || open.chain(array).chain(leader).any(|on| self.waits_for_job(on, other))
     }
 
     /// The state that dependents see.
@@ -601,12 +620,28 @@ impl Model {
             self.ready(id);
         }
     }
-    pub(super) fn change(&mut self, now: Time, id: usize, priority: i32, demand: Demand) {
+    pub(super) fn change(&mut self, now: Time, id: usize, change: &Change) {
         self.now = self.now.max(now);
         let len = self.at(id).request.array.map_or(0, |array| array.len as usize);
         for job in &mut self.jobs[id - 1..id + len] {
-            (job.request.priority, job.request.demand) = (priority, demand.clone());
+            let request = &mut job.request;
+            request.priority = change.priority.unwrap_or(request.priority);
+            change.demand.iter().for_each(|&(resource, amount)| request.demand.set(resource, amount));
+            request.group = change.group.unwrap_or(request.group);
+            request.wall = change.wall.unwrap_or(request.wall);
         }
+        if let Some(begin) = change.begin {
+            self.at(id).waits_until = (begin > self.now).then_some(begin);
+        }
+        if let Some((after, any)) = &change.after {
+            let job = self.at(id);
+            (job.request.after, job.request.any) = (after.clone(), *any);
+            job.open.clear();
+            if self.never_runs(id) {
+                return;
+            }
+        }
+        self.ready(id);
     }
     pub(super) fn cancel(&mut self, now: Time, id: usize) {
         self.now = self.now.max(now);
