@@ -12,8 +12,13 @@
 //! limits.rs   what a program may take: limits of the system, and those that are looked at
 //! output.rs   where its output goes
 //! process.rs  signals, the end, what processes use
+//! wall.rs     a wall for memory, where the system lets us build one
 //! watch.rs    from the start of a program to its end
 //! ```
+//!
+//! **The interface.** Jobs know of programs what `watch::run` takes and returns: a command with its
+//! rules goes in, an output with a verdict comes out, and the signals of `Processes` reach it
+//! meanwhile. Who lets a reactor wait for the ends of processes writes these two anew.
 //!
 //! **Rejected.** The crate process-wrap: std's `Command` makes process groups itself. process-wrap
 //! takes the process's status without its resource usage, which is where the peak of memory and the
@@ -24,9 +29,10 @@
 mod limits;
 mod output;
 mod process;
+mod wall;
 mod watch;
 
-use crate::local::{Body, Call, Cell, Counted, Job, Slot, Wakers, body_of_one, outcome};
+use crate::local::{Body, Call, Cell, Counted, Job, JobHandle, Slot, Wakers, body_of_one, outcome};
 use crate::machine::{JobId, MEMORY, Outcome, Report, Request, State};
 use limits::Limits;
 use myriad_base::sys::mutex::Mutex;
@@ -204,6 +210,8 @@ struct Program {
     kept: Mutex<Option<Request>>,
     /// Its processes, while it runs.
     group: Processes,
+    /// What it wrote, if it did not end well.
+    remains: Mutex<Option<CommandOutput>>,
     cell: Cell<CommandOutput>,
 }
 
@@ -215,6 +223,7 @@ impl Program {
             memory: Mutex::new(0),
             kept: Mutex::new(None),
             group: Processes::default(),
+            remains: Mutex::new(None),
             cell: Cell::new(),
         }
     }
@@ -271,7 +280,12 @@ impl Body for Program {
             peak_memory: output.peak_memory,
             cpu_time: output.cpu_time.as_nanos() as u64,
         };
-        self.cell.leave_with(if outcome == Outcome::Done { Ok(output) } else { Err(verdict) });
+        let (result, remains) = match outcome {
+            Outcome::Done => (Ok(output), None),
+            _ => (Err(verdict), Some(output)),
+        };
+        *self.remains.lock() = remains;
+        self.cell.leave_with(result);
         (outcome, Some(Box::new(report)))
     }
 }
@@ -282,5 +296,27 @@ impl Slot<CommandOutput> for Program {
     fn renew(&self) -> Option<(Counted<dyn Slot<CommandOutput>>, Request)> {
         let spec = self.spec.lock().take()?;
         Some((Counted::new(Program::new(spec)), self.kept.lock().clone()?))
+    }
+    fn remains(&self) -> Option<CommandOutput> {
+        self.remains.lock().clone()
+    }
+}
+
+impl JobHandle<CommandOutput> {
+    /// What the program wrote, and what it took, if it did not end well: of its last attempt that
+    /// has ended. `None` if it ended well, or never started. Never blocks.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad::jobs::{Job, Local, State};
+    /// let q = Local::new().start();
+    /// let half = q.submit(Job::command(["sh", "-c", "echo half of it; echo why >&2; exit 3"]))?;
+    /// assert_eq!(half.wait(), State::Failed);
+    /// assert_eq!(half.failed_output().unwrap().stdout, b"half of it\n");
+    /// assert!(half.join().unwrap_err().to_string().ends_with("exit code 3: why"));
+    /// # Ok::<(), myriad::jobs::Refused>(())
+    /// ```
+    pub fn failed_output(&self) -> Option<CommandOutput> {
+        self.slot.remains()
     }
 }

@@ -3,6 +3,7 @@
 use super::limits::Limits;
 use super::output::named;
 use super::process::{Pidfd, Processes, memory_in_parts, most_memory, own_peak, peak_of, used_by};
+use super::wall::Wall;
 use super::{CommandOutput, Outputs};
 use crate::machine::{Outcome, memory};
 use myriad_base::sys::clock::{self, Instant};
@@ -55,13 +56,18 @@ fn try_run(command: &mut Command, rules: &Watched<'_>) -> io::Result<Ended> {
         (outputs.out.open(outputs.append, limits.output)?, outputs.err.open(outputs.append, limits.output)?);
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
     let leader = group.spawn(command).map_err(|error| what_is_missing(command, error))?;
+    let wall = (limits.memory > 0).then(|| Wall::new(limits.memory, limits.output)).flatten();
+    // (One that has ended by now needs none.)
+    let wall = wall.filter(|wall| wall.put_in(leader).is_ok());
     let written = || Written { out: outputs.out.written(&out), err: outputs.err.written(&err) };
-    let (seen, told) = watch(leader, rules, &written);
+    let (mut seen, told) = watch(leader, rules, wall.as_ref(), &written);
+    seen.killed = seen.killed.or_else(|| wall_has_killed(wall.as_ref(), limits));
     if told || seen.killed.is_some() {
         // What is left of its group after its grace. (The leader is a zombie still, so the number
         // is the group's.)
         group.signal(libc::SIGKILL);
     }
+    let killed = seen.killed.map(|what| format!("killed: {what}"));
     // (One that ended before anybody looked was not killed.)
     let too_much = written().over(limits).map(|what| format!("too much was written: {what}"));
     let (status, usage) = group.reap()?;
@@ -75,7 +81,7 @@ fn try_run(command: &mut Command, rules: &Watched<'_>) -> io::Result<Ended> {
         peak_memory: seen.peak.max(if peak > own_peak() { peak } else { 0 }),
         cpu_time: time(usage.ru_utime) + time(usage.ru_stime),
     };
-    let (outcome, verdict) = match (seen.killed.or(too_much), told) {
+    let (outcome, verdict) = match (killed.or(too_much), told) {
         (Some(why), _) => (Outcome::Failed, Some(why)),
         (None, _) if status.success() => (Outcome::Done, None),
         (None, true) => (Outcome::Stopped, Some(verdict(status, last_words(&output)))),
@@ -101,7 +107,7 @@ fn what_is_missing(command: &Command, error: io::Error) -> io::Error {
 /// What was seen of a program while it ran.
 #[derive(Default)]
 struct Seen {
-    /// Why we have killed it.
+    /// Why we have killed it, or the system has: "memory 2.1 GB of 2.0 GB".
     killed: Option<String>,
     /// The most memory of its group, or of its leader.
     peak: u64,
@@ -110,7 +116,7 @@ struct Seen {
 /// Until the leader has ended; and if it was told to stop, until the others of its group have, or
 /// its grace is over. The leader is not reaped, so the number is that of the group all the time.
 /// The second is: was it told to stop?
-fn watch(leader: libc::pid_t, rules: &Watched<'_>, written: &dyn Fn() -> Written) -> (Seen, bool) {
+fn watch(leader: libc::pid_t, rules: &Watched<'_>, wall: Option<&Wall>, written: &dyn Fn() -> Written) -> (Seen, bool) {
     let Watched { limits, group, grace, is_cancelled, .. } = rules;
     let pidfd = Pidfd::open(leader);
     let mut seen = Seen::default();
@@ -159,11 +165,17 @@ fn watch(leader: libc::pid_t, rules: &Watched<'_>, written: &dyn Fn() -> Written
         }
         let written = written();
         pace.next(now, written.out.max(written.err), limits.output);
-        seen.killed = seen.killed.or_else(|| written.over(limits)).map(|what| format!("killed: {what}"));
+        seen.killed = seen.killed.or_else(|| written.over(limits)).or_else(|| wall_has_killed(wall, limits));
         if seen.killed.is_some() {
             group.signal(libc::SIGKILL);
         }
     }
+}
+
+/// The system has killed one of the processes: "memory 2.2 GB of 2.0 GB".
+fn wall_has_killed(wall: Option<&Wall>, limits: &Limits) -> Option<String> {
+    let most = wall?.killed_at()?;
+    Some(format!("memory {} of {}", memory(most), memory(limits.memory)))
 }
 
 /// How long to wait for the next look: longer each time, and not so long that a program that goes

@@ -69,6 +69,10 @@ pub(crate) trait Slot<T>: Body {
     fn renew(&self) -> Option<(Counted<dyn Slot<T>>, Request)> {
         None
     }
+    /// What the last run came to, if that is no result because it did not end well.
+    fn remains(&self) -> Option<T> {
+        None
+    }
 }
 
 /// See the module's header. (The lock is left with a store: a mutex takes an exchange, and each job

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// ```
 pub struct JobHandle<T> {
     id: JobId,
-    slot: Counted<dyn Slot<T>>,
+    pub(crate) slot: Counted<dyn Slot<T>>,
     queue: Arc<Shared>,
 }
 

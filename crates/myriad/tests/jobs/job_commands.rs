@@ -158,8 +158,11 @@ fn limits_are_named() {
             let why = std::iter::repeat_with(too_long).find(|why| &**why != "timed out after 5ms");
             assert_eq!(why.as_deref(), Some("timed out after 5ms: killed by signal 15"));
             // And again, with retries.
-            let retried = q.submit(Job::command(shell("exit 1")).retries(2)).unwrap();
+            let retried = q.submit(Job::command(shell("echo no; exit 1")).retries(2)).unwrap();
             assert_eq!(retried.wait(), State::Failed);
+            assert_eq!(retried.failed_output().unwrap().stdout, b"no\n");
+            let well = q.submit(Job::command(["echo"])).unwrap();
+            assert_eq!((well.wait(), well.failed_output()), (State::Done, None));
             q.wait_all();
             assert_eq!((q.cpus().0, q.memory().0), (0.0, 0));
         });
