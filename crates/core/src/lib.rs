@@ -30,8 +30,8 @@ pub mod engine;
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use crate::api::{
-        Builder, Canceller, GangError, Group, Local, Place, Task, TaskId, YieldedTo, current, dedicated, dispatch,
-        gang, keep_thread, try_gang,
+        Builder, Canceller, GangError, Group, Local, Place, Task, TaskClosure, TaskId, YieldedTo, current, dedicated,
+        dispatch, gang, keep_thread, try_gang,
     };
     pub use crate::sched::context::{AccessError, Bound, LocalKey, ScopedValue, rng};
     pub use crate::sched::priority::Priority;

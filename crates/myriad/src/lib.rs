@@ -178,7 +178,7 @@ pub mod sync {
 pub mod task {
     pub use myriad_core::task::{
         AccessError, Bound, Builder, Canceller, GangError, Group, Local, LocalKey, Place, Priority, ScopedValue, Task,
-        TaskId, YieldedTo, current, dedicated, dispatch, gang, keep_thread, try_gang,
+        TaskClosure, TaskId, YieldedTo, current, dedicated, dispatch, gang, keep_thread, try_gang,
     };
     pub use myriad_core::yield_now;
     pub use myriad_task::{

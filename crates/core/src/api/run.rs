@@ -1,7 +1,7 @@
 //! Runs and spawns in a runtime: [`run`], [`spawn_on`], and what a [`Runtime`] and a [`Handle`]
 //! offer of that.
 
-use super::{JoinHandle, JoinWait, StackTask, block_on, spawn, spawn_async_on as start_future};
+use super::{JoinHandle, JoinWait, StackTask, TaskClosure, block_on, spawn, spawn_async_on as start_future};
 use crate::record::create::{InFrame, KindWord};
 use crate::record::task::TaskRef;
 use crate::runtime::Runtime;
@@ -88,7 +88,7 @@ impl Runtime {
     #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
     where
-        F: FnOnce() -> T + Send + 'static,
+        F: TaskClosure<T> + Send + 'static,
         T: Send + 'static,
     {
         self.handle().spawn(f)

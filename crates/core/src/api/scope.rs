@@ -20,7 +20,7 @@
 //! the wait.
 
 use super::handle::JoinHandle;
-use super::{JoinError, spawn};
+use super::{JoinError, TaskClosure, spawn};
 use crate::queue::parked::{BEHIND_NODE, Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::create::Blank;
@@ -311,7 +311,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     #[track_caller]
     pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
     where
-        F: FnOnce() -> T + Send + 'scope,
+        F: TaskClosure<T> + Send + 'scope,
         T: Send + 'scope,
     {
         self.spawn_as(Kind::CLOSURE.and(Kind::SCOPED), f)

@@ -1,6 +1,7 @@
 //! Spawning closures.
 
 use super::builder::Builder;
+use super::closure::TaskClosure;
 use super::handle::JoinHandle;
 use super::portable::Portable;
 use crate::record::create::{Blank, Created, OneTask, Unheld};
@@ -44,7 +45,7 @@ use std::panic::Location;
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
 where
-    F: FnOnce() -> T + Send + 'static,
+    F: TaskClosure<T> + Send + 'static,
     T: Send + 'static,
 {
     let location = Location::caller();

@@ -231,7 +231,11 @@ macro_rules! __select {
             let won = $crate::__select!(@wait $how ($($($arm)+,)*));
             won
         } {
-            $($crate::select::Won::$name($($p)+) => $body,)*
+            // (By a `let`, so that of a pattern which does not always match it is said just that.)
+            $($crate::select::Won::$name(won) => {
+                let ($($p)+) = won;
+                $body
+            })*
         }
     };
     (@emit [$order:ident $how:ident] [$({$name:ident [$($p:tt)+] [$($arm:tt)+] $body:expr})*] $default:expr) => {
@@ -239,7 +243,10 @@ macro_rules! __select {
             let won = $crate::select::try_wait($crate::select::Order::$order, ($($($arm)+,)*));
             won
         } {
-            $(::std::option::Option::Some($crate::select::Won::$name($($p)+)) => $body,)*
+            $(::std::option::Option::Some($crate::select::Won::$name(won)) => {
+                let ($($p)+) = won;
+                $body
+            })*
             ::std::option::Option::None => $default,
         }
     };
