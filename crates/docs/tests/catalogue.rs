@@ -9,7 +9,8 @@ use crate::support::{files, read, root};
 
 const CRATES: [&str; 7] = ["base", "core", "task", "sync", "par", "actor", "agent"];
 
-/// Files without messages: tests, models, what `doctor` and metrics print, and why a task waits.
+/// Files without messages: tests, models, what `doctor`, metrics and the compiler print, and why a
+/// task waits.
 const FILES: &[&str] = &[
     "/test.rs",
     "/test/",
@@ -18,6 +19,7 @@ const FILES: &[&str] = &[
     "/switch/",
     "base/src/platform.rs",
     "base/src/sys/atomic.rs",
+    "core/src/api/closure.rs",
     "core/src/queue/reason.rs",
     "core/src/runtime/metrics/",
     "core/src/runtime/report.rs",
