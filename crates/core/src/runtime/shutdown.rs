@@ -23,7 +23,7 @@ use crate::queue::parked::Parked;
 use crate::queue::policy::Arrival;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Header, Kind};
+use crate::record::header::{Header, Kind, TaskFlags};
 use crate::record::position::{self, Position};
 use crate::record::task::Runnable;
 use crate::record::{memory, state};
@@ -226,8 +226,11 @@ fn drop_all(tasks: Vec<Runnable>, queued: usize, report: &mut Report) {
     for (i, task) in tasks.into_iter().enumerate() {
         let waits = i >= queued || task.is_future();
         let state = if waits { State::Waiting } else { State::Unstarted };
-        // SAFETY: a `Runnable`'s record lives.
-        report.dropped.extend(unsafe { describe(Pool::of_task(task.task_ref()), task.address(), state) });
+        // (One that the program has cancelled ends as that says.)
+        if !task.header().has_flags(TaskFlags::CANCELLED) {
+            // SAFETY: a `Runnable`'s record lives.
+            report.dropped.extend(unsafe { describe(Pool::of_task(task.task_ref()), task.address(), state) });
+        }
         finish::drop_unstarted(task);
     }
 }

@@ -9,10 +9,14 @@
 //! is ready is of this class: so its first job lacked something, or a place. After the end there is
 //! as much free as this class wants more than before, and one place more. Its next job takes both.
 //!
+//! **Behind one that does not fit.** Or there are two classes: the first job of one has the
+//! reservation, and lacks what the other class does not want; that other one goes on as above. The
+//! next job passes the reserved one as the one that has ended did: it takes nothing that is kept.
+//!
 //! **A chain.** Or nothing is ready, and one job of the class waits for that end alone: then that
 //! one starts. It passes through no line, as nobody else could see it there.
 
-use super::line::{Placed, Rank, is_in_line};
+use super::line::{Rank, is_first, is_in_line};
 use super::spec::{Handover, JobId, State, Time, When, verdict};
 use super::table::{DEPENDS, NONE, Record};
 use super::{Machine, Outcome, Report};
@@ -45,39 +49,49 @@ impl<P: Clone> Machine<P> {
             return None;
         }
         let [group] = &*self.groups else { return None };
-        if group.ready.first().is_none() {
+        if group.ready.first().is_none() && group.lacking.first().is_none() {
             return self.hand_on(id);
         }
-        let (rank, class) = group.ready.only().filter(|_| group.lacking.first().is_none())?;
-        if !self.can_repeat(class) {
-            return None;
-        }
-        let is_plain =
-            |job: &&Record<P>| job.class == class && job.rare.is_none() && job.dependents == NONE && job.array == 0;
-        let job = self.table.get(id).filter(is_plain)?;
-        if job.state != State::Running || job.passed != 0 {
-            return None;
-        }
+        let is_plain = |job: &&Record<P>| job.rare.is_none() && job.dependents == NONE && job.array == 0;
+        let job = self.table.get(id).filter(is_plain).filter(|job| job.state == State::Running)?;
+        let (class, passed) = (job.class, job.passed);
+        let rank = self.next_of_class(class, passed).filter(|_| self.can_repeat(class))?;
         let next = self.table.get_mut(rank.id).filter(|job| is_plain(&&**job))?;
         if Rank::new(next.priority, (next.seq, rank.id), self.rules.ageing) != rank || !is_in_line(next, class) {
             return None;
         }
         let payload = next.payload.clone()?;
 
-        (next.state, next.started) = (State::Running, self.now);
+        (next.state, next.started, next.passed) = (State::Running, self.now, passed);
         let ended = self.table.remove(id);
         (self.alive, self.starts, self.ended[0]) = (self.alive - 1, self.starts + 1, self.ended[0] + 1);
         self.groups[0].served = self.starts;
         let own = self.classes.at(class);
         own.jobs -= 1; // (The next one is there.)
         own.take_first(rank);
-        debug_assert_eq!(own.placed, Placed::Ready(rank));
+        debug_assert_eq!(own.placed.rank(), Some(rank));
         self.place(class);
         // (The next one would have the reservation now; nobody passes it before that is looked at.)
-        if self.running < self.rules.at_once && self.groups[0].ready.first().is_some() {
+        if passed == 0 && self.running < self.rules.at_once && self.groups[0].ready.first().is_some() {
             self.reservation.job = 0;
         }
         Some(Handover { ended, next: JobId(rank.id), payload })
+    }
+
+    /// The job of this class that starts, and nothing else, once one of the class has ended, which
+    /// has passed the reserved job or (0) has not.
+    fn next_of_class(&self, class: u32, passed: u32) -> Option<Rank> {
+        let group = &self.groups[0];
+        if let Some((rank, only)) = group.ready.only().filter(|_| group.lacking.first().is_none()) {
+            return (only == class && passed == 0).then_some(rank);
+        }
+        let [head, (rank, other)] = group.pair()?;
+        let (mine, theirs) = (&self.classes.get(class).key.demand, &self.classes.get(head.1).key.demand);
+        let is_behind = other == class && passed == self.reservation.number && self.reservation.job == head.0.id;
+        let is_apart = mine.parts().iter().all(|part| theirs.of(part.0) == 0);
+        let has_place = self.running < self.rules.at_once;
+        let is_stuck = is_first(&self.table, head.1, head.0, self.rules.ageing) && self.lacks(head.1).is_some();
+        (is_behind && is_apart && has_place && is_stuck).then_some(rank)
     }
 
     /// What a job of this class gives back is enough for the next one. (Capacity may have shrunk.)
@@ -90,7 +104,7 @@ impl<P: Clone> Machine<P> {
     /// Nothing is ready: does the only job that waits for this one start? `None`: it is not so
     /// simple, and nothing has changed.
     fn hand_on(&mut self, id: u64) -> Option<Handover<P>> {
-        if self.groups[0].lacking.first().is_some() || self.running > self.rules.at_once {
+        if self.running > self.rules.at_once {
             return None;
         }
         let is_plain = |job: &&Record<P>| {

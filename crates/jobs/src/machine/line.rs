@@ -260,6 +260,13 @@ impl Standing {
     pub(super) fn only(&self) -> Option<Standee> {
         self.first.filter(|_| self.rest.is_empty())
     }
+    #[inline]
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+    fn iter(&self) -> impl Iterator<Item = Standee> {
+        self.first.into_iter().chain(self.rest.iter().copied())
+    }
     pub(super) fn after(&self, seen: Standee) -> Option<&Standee> {
         self.first().filter(|first| **first > seen).or_else(|| self.rest.range((Excluded(seen), Unbounded)).next())
     }
@@ -304,6 +311,16 @@ pub(super) struct Group {
 impl Group {
     pub(super) fn new(name: Arc<str>, limit: u64) -> Group {
         Group { name, limit, running: 0, served: 0, ready: Standing::default(), lacking: Standing::default() }
+    }
+    /// Both classes that stand, in order, if these are two.
+    #[inline]
+    pub(super) fn pair(&self) -> Option<[Standee; 2]> {
+        if self.ready.len() + self.lacking.len() != 2 {
+            return None;
+        }
+        let mut all = self.ready.iter().chain(self.lacking.iter());
+        let (one, other) = (all.next()?, all.next()?);
+        Some([one.min(other), one.max(other)])
     }
 }
 

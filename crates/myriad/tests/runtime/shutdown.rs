@@ -260,6 +260,19 @@ fn waiting_futures_are_dropped() {
     });
 }
 
+/// What the program itself has cancelled, and has had no turn since, is nothing to be told of.
+#[test]
+fn cancelled_tasks_that_had_no_turn_are_not_named() {
+    for _ in 0..100 {
+        let rt = myriad::Builder::new().workers(1).build().unwrap();
+        let waits = rt.spawn_async(std::future::pending::<()>());
+        waits.cancel();
+        let report = rt.shutdown(Duration::ZERO);
+        assert!(report.is_clean(), "{:?}", states(report.dropped()));
+    }
+}
+
+
 #[test]
 fn running_tasks_are_named() {
     each_runtime(|_, rt| {

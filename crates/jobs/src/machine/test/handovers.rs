@@ -1,6 +1,6 @@
 //! An end and a decision in one call come to the same as the two calls.
 
-use super::super::{After, When, change::Change};
+use super::super::{After, MEMORY, When, change::Change};
 use super::*;
 
 /// What happens to two machines alike.
@@ -16,10 +16,16 @@ enum Happens {
 }
 
 /// Jobs mostly of one class, so that mostly one hands over to the next; with all that may come
-/// between.
-fn happens(dice: &mut Dice, now: Time, running: &[JobId]) -> Happens {
+/// between; or (`two`) of two classes that want different things.
+fn happens(dice: &mut Dice, two: bool, now: Time, running: &[JobId]) -> Happens {
     let any = JobId(1 + dice.below(now + 2));
+    let wants_memory = dice.one_in(if two { 3 } else { 8 });
     match dice.below(20) {
+        0..8 if two => Happens::Submit(Request {
+            priority: dice.below(2) as i32 + i32::from(wants_memory),
+            demand: if wants_memory { memory(6) } else { cpus(1).demand },
+            ..Request::default()
+        }),
         0..8 => Happens::Submit(Request {
             priority: dice.below(3) as i32,
             wall: dice.one_in(20).then_some(4),
@@ -28,7 +34,9 @@ fn happens(dice: &mut Dice, now: Time, running: &[JobId]) -> Happens {
             name: dice.one_in(20).then(|| "named".into()),
             after: after(dice, now),
             array: if dice.one_in(30) { array(2, 1) } else { None },
-            ..cpus(if dice.one_in(12) { 2 } else { 1 })
+            // (Of those that want memory one runs at a time: the others are passed.)
+            demand: if wants_memory { memory(6) } else { cpus(if dice.one_in(12) { 2 } else { 1 }).demand },
+            ..Request::default()
         }),
         8..15 if !running.is_empty() => {
             let id = running[dice.below(running.len() as u64) as usize];
@@ -40,6 +48,12 @@ fn happens(dice: &mut Dice, now: Time, running: &[JobId]) -> Happens {
         18 if dice.one_in(4) => Happens::Capacity(dice.below(4) * WHOLE),
         _ => Happens::Change(any),
     }
+}
+
+fn memory(amount: u64) -> Demand {
+    let mut demand = Demand::default();
+    demand.set(MEMORY, amount);
+    demand
 }
 
 /// Mostly none; else mostly one of the last jobs.
@@ -77,15 +91,15 @@ fn a_chain_is_handed_on() {
 
 #[test]
 fn an_end_with_a_start_is_as_an_end_and_a_start() {
-    let mut handed_over = 0;
-    for seed in 0..500 {
+    let (mut handed_over, mut passed) = (0, 0);
+    for seed in 0..1000 {
         let mut dice = Dice(seed);
         let (ageing, unnamed, at_once) = (dice.one_in(2).then_some(3), dice.one_in(8), 1 + dice.below(6));
         let rules = Rules { ageing, unnamed, at_once, ..Rules::default() };
         let (mut one, mut two) = (machine(3, 10, rules.clone()), machine(3, 10, rules));
         let mut running: Vec<JobId> = Vec::new();
         for now in 0..150 {
-            let call = happens(&mut dice, now, &running);
+            let call = happens(&mut dice, seed % 2 == 1, now, &running);
             for m in [&mut one, &mut two] {
                 match call.clone() {
                     Happens::Submit(request) if m.accept(&request, &[]).is_ok() => _ = submit(m, now, request),
@@ -101,8 +115,11 @@ fn an_end_with_a_start_is_as_an_end_and_a_start() {
             }
             match call {
                 Happens::End(id, outcome) => {
+                    let has_passed = two.table.at(id.0).passed != 0;
                     one.ended(now, id, outcome);
-                    handed_over += u32::from(end_and_decide(&mut two, now, id, outcome));
+                    let is_over = end_and_decide(&mut two, now, id, outcome);
+                    handed_over += u32::from(is_over);
+                    passed += u32::from(is_over && has_passed);
                 }
                 _ => two.decide(now),
             }
@@ -122,5 +139,5 @@ fn an_end_with_a_start_is_as_an_end_and_a_start() {
         let counts = |m: &Machine<u32>| (m.alive(), m.running(), m.starts, m.ended_by_state());
         assert_eq!(counts(&one), counts(&two), "seed {seed}");
     }
-    assert!(handed_over > 1000, "{handed_over}");
+    assert!(handed_over > 1000 && passed > 100, "{handed_over}, {passed} past another one");
 }
