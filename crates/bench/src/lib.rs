@@ -17,6 +17,8 @@
 //! - **system**: a runtime, a pool or a channel that runs it; `myriad` is ours, the others are
 //!   *peers*.
 //! - **operation**: what the time is divided by: a task, a hop, a message, a fork.
+//! - **published**: a figure of others, of their machine, beside the rows of a form
+//!   ([`published`](fn@published)).
 //!
 //! # Rules
 //!
@@ -41,6 +43,7 @@ mod outside;
 mod params;
 mod payload;
 mod processor;
+mod published;
 mod record;
 mod sample;
 mod serving;
@@ -81,6 +84,7 @@ mod timers;
 
 pub use entry::{Entry, Form, OURS, Size, Takes, Unit, Workload};
 pub use params::{Mode, Params, Payload, Policy};
+pub use published::{Published, published};
 pub use record::{Given, Record};
 pub use serving::{Served, Silent};
 

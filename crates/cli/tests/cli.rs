@@ -352,6 +352,22 @@ fn json_is_one_object_a_line_and_the_table_is_not_there() {
 }
 
 #[test]
+fn published_figures_are_marked_and_stand_beside_all_systems_only() {
+    let lines = |more: &[&str]| -> Vec<serde_json::Value> {
+        let args = ["bench", "overhead", "--form", "dataflow", "--n", "10", "--runs", "1", "--workers", "1", "--json"];
+        let out = myriad(&[&args[..], more].concat());
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        text(&out.stdout).lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
+    };
+    let all = lines(&[]);
+    let is_published = |line: &&serde_json::Value| line["published"] == true;
+    let [figure] = all.iter().filter(is_published).collect::<Vec<_>>()[..] else { panic!("{all:?}") };
+    assert_eq!((&figure["system"], &figure["n"]), (&"Dagger.jl".into(), &10_000.into()));
+    assert!(all.iter().filter(|line| !is_published(line)).all(|line| line["ok"] == true), "{all:?}");
+    assert!(lines(&["--system", "myriad"]).iter().all(|line| line["published"].is_null()));
+}
+
+#[test]
 fn the_table_has_no_colours_without_a_terminal() {
     let out = myriad(&["bench", "threads", "--n", "10", "--runs", "1", "--system", "std"]);
     assert!(out.status.success() && out.stderr.is_empty(), "{}", text(&out.stderr));

@@ -1,6 +1,6 @@
 //! From options to runs: which groups, which systems in each, and what is refused.
 
-use myriad_bench::{Entry, Form, Mode, OURS, Params, Takes, Workload};
+use myriad_bench::{Entry, Form, Mode, OURS, Params, Published, Takes, Workload};
 
 use super::{overview, scaling};
 use crate::args::BenchOptions;
@@ -17,9 +17,23 @@ pub(crate) struct Group {
     pub(crate) workers: usize,
     /// One for each system, ours first if it is there.
     pub(crate) runs: Vec<Params>,
+    /// What others have published, unless systems were asked for by name.
+    pub(crate) published: Vec<&'static Published>,
 }
 
 impl Group {
+    fn new(
+        o: &BenchOptions,
+        workload: &'static Workload,
+        form: &'static Form,
+        workers: usize,
+        runs: Vec<Params>,
+    ) -> Group {
+        let n = runs.first().filter(|_| o.system.is_empty()).map(|first| first.n);
+        let published = n.map_or_else(Vec::new, |n| myriad_bench::published(workload, form, n));
+        Group { workload, form, workers, runs, published }
+    }
+
     /// What this is, in a few words.
     pub(crate) fn title(&self) -> String {
         format!("{} {}, {}", self.workload.name, self.form.name, pool(self.workers))
@@ -64,7 +78,7 @@ pub(crate) fn plan(options: &BenchOptions, cores: usize) -> Result<Vec<Group>, S
             let n = n.filter(|_| !options.full);
             let runs = runs(&BenchOptions { n, ..options.clone() }, workload, form, workers)?;
             if runs.iter().any(Params::is_ours) || !cfg!(feature = "ours") && !runs.is_empty() {
-                groups.push(Group { workload, form, workers, runs });
+                groups.push(Group::new(options, workload, form, workers, runs));
             }
         }
         return Ok(groups);
@@ -74,7 +88,7 @@ pub(crate) fn plan(options: &BenchOptions, cores: usize) -> Result<Vec<Group>, S
             for &workers in &workers {
                 let runs = runs(options, workload, form, workers)?;
                 if !runs.is_empty() {
-                    groups.push(Group { workload, form, workers, runs });
+                    groups.push(Group::new(options, workload, form, workers, runs));
                 }
             }
         }

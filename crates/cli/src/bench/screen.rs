@@ -245,7 +245,7 @@ pub(super) fn below(summaries: &[Summary<'_>], width: usize) -> Vec<String> {
 }
 
 /// Broken at spaces.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.last_mut().expect("there is one");

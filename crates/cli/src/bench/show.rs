@@ -55,6 +55,14 @@ impl<'a> Show<'a> {
 
     /// The last group is done.
     pub(super) fn group(&mut self, summaries: &[Summary<'_>]) {
+        if self.options.json {
+            let published = summaries.last().map(|last| (last.group, &last.group.published));
+            for (group, figure) in
+                published.into_iter().flat_map(|(group, all)| all.iter().map(move |one| (group, one)))
+            {
+                print_line(&figure.to_json(group.workload, group.form));
+            }
+        }
         if !self.options.is_screen() {
             return;
         }

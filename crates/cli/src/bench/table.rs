@@ -4,12 +4,16 @@
 //! the table with a number. The ratio of a system that makes no task per node stands in brackets,
 //! because that system does less.
 
-use myriad_bench::{Form, OURS, Policy, Record, Unit};
+use myriad_bench::{Form, OURS, Policy, Published, Record, Unit};
 
 use super::plan::pool;
+use super::screen::wrapped;
 use super::summary::{Medians, Summary};
 use crate::grid::{Cell, Grid};
 use crate::style::{Style, bytes, digits, nanoseconds, thousands, time};
+
+/// Columns for a note that is broken: with its mark it has 80.
+const NOTE: usize = 75;
 
 /// The lines of a group, column by column.
 #[derive(Debug, Default)]
@@ -101,7 +105,7 @@ fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
         let (mut range, mut processors, mut ratio, mut memory) = Default::default();
         match (summary.medians(i), summary.failure(i)) {
             (Some(m), _) => {
-                lines.times.push(shown_time(&m, group.workload.unit));
+                lines.times.push(shown_time(m.ns_per_op, m.seconds, group.workload.unit));
                 range = shown_range(&m, group.workload.unit);
                 processors = m.cpu_seconds.map_or(String::new(), |cpu| digits(cpu / m.seconds));
                 memory = m.bytes_per_task.map_or(String::new(), shown_memory);
@@ -121,7 +125,28 @@ fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
         lines.ratios.push(ratio);
         lines.memory.push(memory);
     }
+    for figure in &group.published {
+        lines.published(figure, group.workload.unit, style, notes);
+    }
     lines
+}
+
+impl Lines {
+    /// A figure of others: where a measured one has its range it says so, and it has no ratio.
+    fn published(&mut self, figure: &Published, unit: Unit, style: Style, notes: &mut Footnotes) {
+        let Published { system, n, machine, source, differs, .. } = figure;
+        let of = format!("not measured here: {source}; n = {}; {machine}", thousands(*n));
+        let mut marks = notes.mark(wrapped(&of, NOTE).join("\n"));
+        if let Some(differs) = differs {
+            marks += &notes.mark(format!("{system}: {differs}"));
+        }
+        self.systems.push(style.dim(system) + &marks);
+        self.times.push(style.dim(&shown_time(figure.ns_per_op(), figure.seconds, unit)));
+        self.ranges.push(style.dim("published"));
+        for column in [&mut self.processors, &mut self.ratios, &mut self.memory] {
+            column.push(String::new());
+        }
+    }
 }
 
 /// The name of the system of run `i`, with marks of what is to be said of it.
@@ -167,10 +192,10 @@ pub(super) fn why(failed: &Record) -> String {
     format!("{}: {why}", failed.system)
 }
 
-fn shown_time(m: &Medians, unit: Unit) -> String {
+fn shown_time(ns_per_op: f64, seconds: f64, unit: Unit) -> String {
     match unit {
-        Unit::Per(what) => format!("{}/{what}", nanoseconds(m.ns_per_op)),
-        Unit::Whole => time(m.seconds * 1e9),
+        Unit::Per(what) => format!("{}/{what}", nanoseconds(ns_per_op)),
+        Unit::Whole => time(seconds * 1e9),
     }
 }
 
@@ -202,6 +227,8 @@ fn shown_ratio(ratio: f64, style: Style) -> String {
 #[cfg(test)]
 mod test {
     use super::*;
+    use crate::args::BenchOptions;
+    use crate::bench::plan::plan;
     use crate::bench::summary::test::{group, record};
 
     #[test]
@@ -226,6 +253,34 @@ mod test {
         s.add(1, Record::failed(&group.runs[1], "cannot: too many threads".into()));
         let text = render(&[s], Style::PLAIN);
         assert!(text.contains("cannot[2]") && text.contains("[2] pthread: too many threads"), "{text}");
+    }
+
+    /// It is marked, stands in no ratio, and the page has 80 columns.
+    #[test]
+    fn what_others_have_published_stands_below_what_is_measured() {
+        let options = |system: &[&str]| BenchOptions {
+            workload: Some("job".into()),
+            system: system.iter().map(|s| (*s).into()).collect(),
+            ..BenchOptions::default()
+        };
+        // (Where nothing of ours is built, what was asked for by name is.)
+        let groups = plan(&options(&[]), 2).expect("it is possible");
+        for group in groups.iter().filter(|group| group.form.name == "held" && !group.runs.is_empty()) {
+            let mut s = Summary::new(group);
+            let of = |i| Record { bytes_per_task: None, ..record(group, i, 400.0) };
+            (0..group.runs.len()).for_each(|i| s.add(i, of(i)));
+            let text = render(&[s], Style::PLAIN);
+            let line = |system: &str| text.lines().find(|line| line.contains(system)).expect("it has a line");
+            let words = |system| line(system).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words("JobSchedulers.jl").ends_with("2,380 ns/job published"), "{text}");
+            assert!(words("Dagger.jl").ends_with("97,000 ns/job published"), "{text}");
+            assert!(words("Base.Threads").ends_with("16.0 ns/job published"), "{text}");
+            assert!(text.contains("not measured here: ") && text.contains("7985WX"), "{text}");
+            assert!(text.contains("Base.Threads: `Threads.@threads`, a loop in chunks"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+        let named = plan(&options(&["myriad"]), 2).unwrap_or_default();
+        assert!(named.iter().all(|group| group.published.is_empty()));
     }
 
     #[test]
