@@ -39,7 +39,7 @@ fn output_and_verdicts() {
 /// It ends although a grandchild has the output open, and what it left in its group goes on.
 #[test]
 fn a_grandchild_that_keeps_the_output_holds_up_nobody() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().start();
             let job = q.submit(Job::command(shell("sleep 3600 & echo $!"))).unwrap();
@@ -54,7 +54,7 @@ fn a_grandchild_that_keeps_the_output_holds_up_nobody() {
 /// Cancelled: first `SIGTERM`, then the whole group is killed.
 #[test]
 fn a_program_that_ignores_term_is_killed_with_its_group() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().start();
             let file = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
@@ -81,7 +81,7 @@ fn a_program_that_ignores_term_is_killed_with_its_group() {
 /// others: a child has time to clean up.
 #[test]
 fn the_group_has_its_grace_when_the_leader_is_gone() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().start();
             let file = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
@@ -120,7 +120,7 @@ fn the_group_has_its_grace_when_the_leader_is_gone() {
 /// More time than the system can count is no limit of the system, and ends nothing.
 #[test]
 fn much_processor_time_is_no_limit() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().start();
             let asks = |spec: CommandSpec| q.submit(Job::command(spec)).unwrap().join().unwrap().stdout;
@@ -136,7 +136,7 @@ fn much_processor_time_is_no_limit() {
 
 #[test]
 fn limits_are_named() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().memory("1 GB").cpus(2).start();
             // One that prints for ever.
@@ -173,7 +173,7 @@ fn limits_are_named() {
 /// the program met it.
 #[test]
 fn limits_of_the_system_are_named() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().cpus(4).start();
             let verdict = |spec: CommandSpec| q.submit(Job::command(spec)).unwrap().join().unwrap_err().to_string();
@@ -207,7 +207,7 @@ fn limits_of_the_system_are_named() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().start();
             let why = q
@@ -229,7 +229,7 @@ fn a_full_disk() {
 /// The output goes to a file of the user: both, emptied or not.
 #[test]
 fn output_to_files() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().cpus(1).start();
             let log = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
@@ -252,7 +252,7 @@ fn output_to_files() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_peak_of_memory_is_not_the_parents() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let mut much = vec![0_u8; 256 << 20];
             much.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
@@ -271,7 +271,7 @@ fn the_peak_of_memory_is_not_the_parents() {
 #[cfg(target_os = "linux")]
 #[test]
 fn pause_and_resume() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().cpus(2).start();
             let file = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
@@ -310,7 +310,7 @@ fn pause_and_resume() {
 /// More than the limit is a failure also if the program has ended before anybody looked.
 #[test]
 fn output_over_the_limit_is_never_cut_silently() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().start();
             for stream in ["", " >&2"] {
@@ -328,7 +328,7 @@ fn output_over_the_limit_is_never_cut_silently() {
 /// A command that has ended holds no files, also while its handle is kept.
 #[test]
 fn a_finished_command_holds_no_files() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
             let q = Local::new().cpus(4).start();
@@ -384,7 +384,7 @@ fn cancelled_before_a_thread_is_there() {
 /// What a command may take is what was asked last.
 #[test]
 fn needs_that_are_changed_are_the_limits() {
-    each(&[1], |rt| {
+    each(&[1, 2], |rt| {
         rt.run(|| {
             let q = Local::new().memory("1 GB").start();
             let less = q.submit(Job::command(["sleep", "3600"]).held()).unwrap();

@@ -10,6 +10,7 @@ mod job_edit;
 mod job_engine;
 mod job_events;
 mod job_memory;
+mod job_output;
 mod job_queries;
 mod job_rows;
 mod job_rules;
