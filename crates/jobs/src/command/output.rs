@@ -47,6 +47,13 @@ impl Target {
             Target::File(_) => Vec::new(),
         }
     }
+    /// Nobody looks at it any more. What the program has left behind, and still has the file open,
+    /// can write no more, as with a pipe that nobody reads. (A file on a disk has no such seal.)
+    pub(super) fn close(&self, file: &File) {
+        if matches!(self, Target::Kept) {
+            seal(file);
+        }
+    }
     /// How much is written there; of a file of the user nothing counts.
     pub(super) fn written(&self, file: &File) -> u64 {
         match self {
@@ -94,7 +101,7 @@ fn unnamed_file(most: u64) -> io::Result<File> {
 fn file_in_memory() -> Option<File> {
     use std::os::fd::FromRawFd;
     // SAFETY: the name is a string with an end; the call returns a file of ours or -1.
-    let fd = unsafe { libc::memfd_create(c"output of a job".as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = unsafe { libc::memfd_create(c"output of a job".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     // SAFETY: a number that is not negative is a file that was just opened, and nobody else's.
     let file = (fd >= 0).then(|| unsafe { File::from_raw_fd(fd) })?;
     // (All that is written comes at the end, wherever we read.)
@@ -102,6 +109,17 @@ fn file_in_memory() -> Option<File> {
     let is_set = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_APPEND) } == 0;
     is_set.then_some(file)
 }
+
+#[cfg(target_os = "linux")]
+fn seal(file: &File) {
+    use std::os::fd::AsRawFd;
+    _ = file.set_len(0);
+    // SAFETY: the file is open, and the call takes numbers.
+    _ = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_GROW) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn seal(_: &File) {}
 
 fn contents(file: &mut File, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();

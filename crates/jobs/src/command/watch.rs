@@ -81,6 +81,8 @@ fn try_run(command: &mut Command, rules: &Watched<'_>) -> io::Result<Ended> {
         peak_memory: seen.peak.max(if peak > own_peak() { peak } else { 0 }),
         cpu_time: time(usage.ru_utime) + time(usage.ru_stime),
     };
+    outputs.out.close(&out);
+    outputs.err.close(&err);
     let (outcome, verdict) = match (killed.or(too_much), told) {
         (Some(why), _) => (Outcome::Failed, Some(why)),
         (None, _) if status.success() => (Outcome::Done, None),
