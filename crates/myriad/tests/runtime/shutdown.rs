@@ -277,7 +277,7 @@ fn cancelled_tasks_that_had_no_turn_are_not_named() {
 fn running_tasks_are_named() {
     each_runtime(|_, rt| {
         let stop = Arc::new(AtomicBool::new(false));
-        let (started_tx, started_rx) = bounded(1);
+        let (started_tx, started_rx) = bounded(64);
         let h = rt.run(|| {
             myriad::task::Builder::new().name("computes").spawn({
                 let stop = stop.clone();
@@ -306,7 +306,8 @@ fn running_tasks_are_named() {
 fn children_of_a_task_that_comes_back_late() {
     each_runtime(|_, rt| {
         let stop = Arc::new(AtomicBool::new(false));
-        let (started_tx, started_rx) = bounded(1);
+        // (With room for all: one that waited there would go on only after the runtime's end.)
+        let (started_tx, started_rx) = bounded(64);
         let (drops, workers) = (Drops::new(), rt.workers());
         let (handles_tx, handles_rx) = bounded(64);
         let busy: Vec<_> = (0..workers)
