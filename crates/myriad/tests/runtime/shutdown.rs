@@ -272,7 +272,6 @@ fn cancelled_tasks_that_had_no_turn_are_not_named() {
     }
 }
 
-
 #[test]
 fn running_tasks_are_named() {
     each_runtime(|_, rt| {
