@@ -6,9 +6,9 @@ use crate::frame::goes_on;
 use crate::monitor::{MonitorRef, monitor_by};
 use crate::pid::{AsPid, Down, Exit, Pid};
 use crate::saved::{Mark, Saved};
-use crate::shared::Shared;
+use crate::shared::{Counted, Shared};
 use myriad_core::time::{self, Instant};
-use myriad_sync::inbox::{Inbox, ReceiveFuture};
+use myriad_sync::inbox::{Inbox, ReceiveNote};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -103,10 +103,7 @@ impl<M: Send + 'static> Mailbox<M> {
     /// As [`receive`](Self::receive), as a future.
     #[inline]
     pub fn receive_async(&mut self) -> impl Future<Output = M> + Send + '_ {
-        let inbox: *const Inbox<M> = &raw const self.cell.inbox;
-        // SAFETY: the cell stands as long as the mailbox, which is borrowed as long as this.
-        let wait = unsafe { &*inbox }.receive_async();
-        Receive { mailbox: self, wait }
+        Receive { mailbox: self, receiving: ReceiveNote::default() }
     }
 
     /// As [`receive_timeout`](Self::receive_timeout), as a future.
@@ -270,47 +267,55 @@ impl<M: Send + 'static> Mailbox<M> {
 }
 
 /// See [`Mailbox::receive_async`]. (By hand, so that a message is copied twice on its way to its
-/// receiver, and not five times; and it is most of an actor that waits.)
+/// receiver, and not five times; and it is part of each actor that waits.)
 struct Receive<'a, M: Send + 'static> {
     mailbox: &'a mut Mailbox<M>,
-    /// It has begun once there was no message.
-    wait: ReceiveFuture<'a, M>,
+    receiving: ReceiveNote,
 }
+
+// What an idle actor takes: this and the mailbox in the task's record, and a cell.
+const _: () = assert!(size_of::<Receive<'_, [u64; 9]>>() == 16 && size_of::<Mailbox<()>>() == 16);
+const _: () = assert!(size_of::<Counted<Cell<[u64; 9]>>>() <= 168);
 
 impl<M: Send + 'static> Future for Receive<'_, M> {
     type Output = M;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M> {
-        // SAFETY: `wait` is not moved.
-        let this = unsafe { self.get_unchecked_mut() };
-        if this.wait.is_idle() {
-            let Mailbox { cell, saved } = &*this.mailbox;
-            if saved.is_none()
-                && !cell.life.is_marked()
-                && cell.gate.is_none()
-                && let Some(message) = cell.inbox.poll_receive()
-            {
-                return Poll::Ready(message);
-            }
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<M> {
+        let this = &mut *self;
+        let Mailbox { cell, saved } = &*this.mailbox;
+        if saved.is_none()
+            && !cell.life.is_marked()
+            && cell.gate.is_none()
+            && let Some(message) = this.receiving.poll_now(&cell.inbox)
+        {
+            return Poll::Ready(message);
         }
-        this.poll_wait(cx)
+        this.poll_on(cx)
     }
 }
 
 impl<M: Send + 'static> Receive<'_, M> {
     #[inline(never)]
-    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<M> {
+    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<M> {
         let Mailbox { cell, saved } = &mut *self.mailbox;
-        if self.wait.is_idle()
+        if !self.receiving.waits()
             && let Some(message) = saved_first(cell, saved)
         {
             return Poll::Ready(message);
         }
-        // SAFETY: this is pinned, as `poll` found it, and so is its field.
-        let message = ready!(unsafe { Pin::new_unchecked(&mut self.wait) }.poll(cx)).expect(ENDED);
+        let message = ready!(self.receiving.poll(&cell.inbox, cx)).expect(ENDED);
         cell.took();
         Poll::Ready(message)
+    }
+}
+
+impl<M: Send + 'static> Drop for Receive<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.receiving.waits() {
+            self.receiving.give_up(&self.mailbox.cell.inbox);
+        }
     }
 }
 

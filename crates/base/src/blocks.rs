@@ -22,6 +22,8 @@ use std::ptr::{NonNull, null_mut};
 const UNIT: usize = 16;
 /// What is larger, or aligned to more than a unit, is the allocator's.
 const CLASSES: usize = 32;
+/// What is larger has no list.
+pub const LARGEST: usize = size_of_class(CLASSES - 1);
 /// A list keeps so many bytes.
 const MOST_KEPT: usize = 64 << 10;
 

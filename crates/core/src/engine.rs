@@ -14,6 +14,7 @@ pub mod wait {
         BEHIND_WAIT, Caller, CancelFn, InHand, MultiWait, PairClaim, Parked, PollWait, Wait, WaitReason, Waiter,
         note_timed_out,
     };
+    pub use crate::sched::waker::WakerWord;
 }
 
 /// The door through which code of users runs: their wakers, destructors and hooks.

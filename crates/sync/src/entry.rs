@@ -173,6 +173,12 @@ impl<T> List<T> {
         List { first: null_mut() }
     }
 
+    /// One that begins with this entry, and has all that are linked with it; or none.
+    #[inline(always)]
+    pub(crate) const fn of_first(first: *mut Entry<T>) -> List<T> {
+        List { first }
+    }
+
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_null()

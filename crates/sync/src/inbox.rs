@@ -2,10 +2,11 @@
 //! programs: it may change at any time.
 //!
 //! Who consumes is one of two. A *waiting* consumer calls [`receive`](Inbox::receive), or one of
-//! its endings, and is handed the message where it waits. A *started* consumer is no task while
-//! there is nothing to do: the inbox is *idle* then, and the sender of the next message gets the
-//! message back as [`Pushed::Start`], with the duty to start a consumer, who takes what comes
-//! meanwhile until [`pop_or_idle`](Inbox::pop_or_idle) finds nothing.
+//! its endings, and is handed the message where it waits, or, a future, finds it in the queue. A
+//! *started* consumer is no task while there is nothing to do: the inbox is *idle* then, and the
+//! sender of the next message gets the message back as [`Pushed::Start`], with the duty to start a
+//! consumer, who takes what comes meanwhile until [`pop_or_idle`](Inbox::pop_or_idle) finds
+//! nothing.
 //!
 //! A consumer that is *paused* is given nothing: messages are queued, whoever waits goes on
 //! waiting, and a started one that would take a message leaves the inbox *parked*. The [`resume`]
@@ -24,33 +25,39 @@
 //!
 //! Tests: `crates/sync/tests/loom/inbox.rs`; `crates/myriad/tests/actors`.
 
+mod consumer;
 mod receive;
+#[cfg(all(test, not(loom)))]
+mod test;
 
-pub use receive::ReceiveFuture;
+pub use receive::{ReceiveFuture, ReceiveNote};
 
 use crate::channel::ring::{Messages, Ring};
-use crate::entry::{CLOSED, DONE, Entry, List};
+use crate::entry::{CLOSED, DONE, Entry};
 use crate::guarded::Guarded;
 use crate::limit::Limited;
-use crate::lock::op::{self, Waiting};
+use crate::lock::op;
+use consumer::{Claimed, Consumer};
+use myriad_base::blocks;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::running::UnderWay;
-use myriad_core::engine::wait::{Caller, Waiter};
+use myriad_core::engine::wait::{Caller, Waiter, WakerWord};
 use myriad_core::time::Instant;
-use receive::{Receive, ReceiveIntoSlot, take};
+use receive::Receive;
 use std::fmt;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::pin::pin;
 
-/// For how many messages the first memory is. (A ring of a channel begins with 128 bytes or more.
-/// Most actors have one message at a time, and keep the memory if that has not found them waiting.)
-const FIRST: usize = 2;
+/// For how many messages of this size the first memory is. (A ring of a channel begins with 128
+/// bytes or more. Most actors have one message at a time.)
+const fn first(size: usize) -> usize {
+    if 2 * size <= blocks::LARGEST { 2 } else { 1 }
+}
 
 /// See the module's header.
 pub struct Inbox<T>(Guarded<State<T>>);
 
 struct State<T> {
-    waiting: List<T>,
+    waiting: Consumer<T>,
     /// The task that consumes now, if it has said so (`NAMED`).
     consumer: MaybeUninit<UnderWay>,
     /// `CLOSED` and so on: one look tells most operations that nothing is special.
@@ -108,6 +115,8 @@ pub enum Put {
 
 enum Under {
     Handed(Waiter),
+    /// Queued, for a future that has waited.
+    Found(WakerWord),
     Queued,
     Start,
     Closed,
@@ -117,7 +126,7 @@ impl<T> Inbox<T> {
     /// An open inbox without messages; idle if its consumer is one that is started.
     pub fn new(is_idle: bool) -> Inbox<T> {
         Inbox(Guarded::new(State {
-            waiting: List::new(),
+            waiting: Consumer::new(),
             consumer: MaybeUninit::uninit(),
             flags: 0,
             is_idle,
@@ -173,17 +182,23 @@ impl<T> Inbox<T> {
                     }
                     state.is_parked |= mem::take(&mut state.is_idle);
                 } else {
-                    if let Some((entry, waiter)) = state.waiting.claim_first() {
-                        (*entry).put(message);
-                        Entry::end(entry, DONE);
-                        return Under::Handed(waiter);
+                    match state.waiting.claim() {
+                        Some(Claimed::Blocked(entry, waiter)) => {
+                            (*entry).put(message);
+                            Entry::end(entry, DONE);
+                            return Under::Handed(waiter);
+                        }
+                        Some(Claimed::Future(waker)) => {
+                            state.push(message, in_front);
+                            return Under::Found(waker);
+                        }
+                        None => {}
                     }
                     if mem::take(&mut state.is_idle) {
                         return Under::Start;
                     }
                 }
-                state.queue.make_room(FIRST);
-                if in_front { state.queue.push_front(message) } else { state.queue.push(message) }
+                state.push(message, in_front);
             }
             Under::Queued
         });
@@ -192,6 +207,12 @@ impl<T> Inbox<T> {
             Under::Handed(waiter) => {
                 // SAFETY: the waiter was claimed under the lock, and is woken once.
                 unsafe { caller.wake_next(waiter) };
+                Put::Done
+            }
+            Under::Found(waker) => {
+                if !on("inbox-future-not-woken") {
+                    waker.wake();
+                }
                 Put::Done
             }
             Under::Start => Put::Start,
@@ -301,17 +322,18 @@ impl<T> Inbox<T> {
             // SAFETY: the lock is held. The entry that is claimed is live until it is ended, its
             // slot is empty, and the ring holds a message, which is moved into it.
             let waiter = unsafe {
-                state.waiting.claim_first().map(|(entry, waiter)| {
-                    state.queue.pop((*entry).slot());
-                    Entry::end(entry, DONE);
-                    waiter
+                state.waiting.claim().map(|claimed| {
+                    claimed.ended(|entry| {
+                        state.queue.pop((*entry).slot());
+                        Entry::end(entry, DONE);
+                    })
                 })
             };
             (begins, waiter)
         });
         if let Some(waiter) = waiter {
             // SAFETY: the waiter was claimed under the lock, and is woken once.
-            unsafe { caller.wake(waiter) };
+            unsafe { waiter.wake(caller) };
         }
         begins
     }
@@ -350,6 +372,12 @@ impl<T> Inbox<T> {
             marked.tell();
         }
         was_idle
+    }
+
+    /// The address that dumps know it by.
+    #[inline(always)]
+    fn object(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
     }
 
     /// How many messages wait.
@@ -392,17 +420,13 @@ impl<T> Inbox<T> {
             state.flags = (state.flags | CLOSED_FOR_ALL) & !(PAUSED | NAMED);
             (state.is_idle, state.is_parked) = (false, false);
             // SAFETY: the lock is held; the entry that is claimed is live until it is ended.
-            let waiter = unsafe {
-                state.waiting.claim_first().map(|(entry, waiter)| {
-                    Entry::end(entry, CLOSED);
-                    waiter
-                })
-            };
+            let waiter =
+                unsafe { state.waiting.claim().map(|claimed| claimed.ended(|entry| Entry::end(entry, CLOSED))) };
             (mem::replace(&mut state.queue, Ring::new()), waiter)
         });
         if let Some(waiter) = waiter {
             // SAFETY: the waiter was claimed under the lock, and is woken once.
-            unsafe { caller.wake(waiter) };
+            unsafe { waiter.wake(caller) };
         }
         Left(Messages(queue))
     }
@@ -424,26 +448,39 @@ impl<T> Inbox<T> {
         receive.got.take()
     }
 
-    /// For a future at the begin of a poll: the oldest message, if there is one, the inbox is not
-    /// paused, and the poll has not done enough in a row.
-    #[inline(always)]
-    pub fn poll_receive(&self) -> Option<T> {
-        self.0.poll_lock()?.pop_for_consumer()
-    }
-
     /// As [`receive`](Self::receive), as a future.
     pub fn receive_async(&self) -> ReceiveFuture<'_, T> {
-        ReceiveFuture(Waiting::new(ReceiveIntoSlot { inbox: Some(self) }))
+        ReceiveFuture::new(self)
     }
 
     /// As [`receive_async`](Self::receive_async), with a deadline.
     pub async fn receive_until(&self, deadline: Instant) -> Option<T> {
-        let mut waiting = pin!(Waiting::new(ReceiveIntoSlot { inbox: Some(self) }));
-        if Limited::new(waiting.as_mut(), deadline).await { take(waiting) } else { None }
+        Limited::new(self.receive_async(), deadline).await
     }
 }
 
 impl<T> State<T> {
+    const FIRST: usize = first(size_of::<T>());
+
+    /// A future waits, with this waker, where nobody does. The queue has no memory meanwhile: what
+    /// comes next finds some in a free list. (What is too large for such lists is kept.)
+    #[inline(always)]
+    fn wait(&mut self, waker: WakerWord) {
+        self.waiting.set_future(waker);
+        if Self::FIRST * size_of::<T>() <= blocks::LARGEST {
+            self.queue.shrink(Self::FIRST);
+        }
+    }
+
+    /// # Safety
+    /// `message` holds one, which is moved.
+    #[inline(always)]
+    unsafe fn push(&mut self, message: *const T, in_front: bool) {
+        self.queue.make_room(Self::FIRST);
+        // SAFETY: this function's contract; there is room now.
+        unsafe { if in_front { self.queue.push_front(message) } else { self.queue.push_into_room(message) } }
+    }
+
     #[inline(always)]
     fn pop(&mut self) -> Option<T> {
         // SAFETY: the ring holds a message.
@@ -509,24 +546,5 @@ impl<T> Left<T> {
     /// Are there none?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod test {
-    use super::{FIRST, Inbox};
-
-    #[test]
-    fn the_first_memory_is_for_two() {
-        let inbox = Inbox::new(false);
-        let capacity = || inbox.0.locked(myriad_core::engine::wait::Caller::get(), |state| state.queue.capacity());
-        assert_eq!(capacity(), 0);
-        for n in 0..100_u8 {
-            assert_eq!(inbox.push(n), super::Pushed::Done);
-            assert_eq!((inbox.pop(), capacity()), (Some(n), FIRST));
-        }
-        (0..100_u8).for_each(|n| assert_eq!(inbox.push(n), super::Pushed::Done));
-        assert_eq!(capacity(), 128);
-        (0..100_u8).for_each(|n| assert_eq!(inbox.pop(), Some(n)));
     }
 }

@@ -282,6 +282,12 @@ impl EndWaiter {
         self.0.as_ptr()
     }
 
+    /// The word, to look at what it stands for.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *mut () {
+        self.0.as_ptr()
+    }
+
     /// The word, to look at its tag.
     #[inline(always)]
     pub(crate) fn addr(&self) -> usize {

@@ -353,3 +353,88 @@ pub(crate) fn wake_waiter(w: Option<Role>, waiter: EndWaiter) -> Option<Role> {
     }
     None
 }
+
+/// A waker in one word: that of a task as it is, that of `block_on` as a reference, any other in a
+/// box. It is [woken](Self::wake) or [discarded](Self::discard), not under a lock, for it may be
+/// user code; dropping it does nothing.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a waker that is neither woken nor discarded leaks"]
+pub struct WakerWord(EndWaiter);
+
+// SAFETY: it stands for a `Waker`, which may be woken and dropped on any thread.
+unsafe impl Send for WakerWord {}
+
+impl WakerWord {
+    /// If it is that of a task: a copy, which may be made, and given up, under a lock.
+    #[inline(always)]
+    pub fn of_task(waker: &Waker) -> Option<WakerWord> {
+        // SAFETY: a packed word with its tag: it is no null, and not that of an end.
+        let word = || unsafe { EndWaiter::from_raw(waker.data().cast_mut().map_addr(|a| a | TASK)) };
+        OwnTable::Task.is(waker).then(|| WakerWord(word()))
+    }
+
+    /// A clone, which is user code: so it is made where nothing is locked and nothing half done.
+    pub fn clone_of(waker: &Waker) -> WakerWord {
+        WakerWord(to_waiter(waker))
+    }
+
+    /// Does it wake what this waker wakes? (If not, it may do so all the same.)
+    pub fn will_wake(&self, waker: &Waker) -> bool {
+        if self.0.addr() & TAG != BOXED {
+            return is_same(self.0.addr(), waker);
+        }
+        // SAFETY: without its tag it is the address of the box, which this value has.
+        unsafe { (*self.0.as_ptr().map_addr(|a| a & !TAG).cast::<StoredWaker>()).will_wake(waker) }
+    }
+
+    /// Is this the address of a [word](Self::into_raw), and not of something that is aligned to 8
+    /// bytes, or null?
+    #[inline(always)]
+    pub fn is_raw(word: *const ()) -> bool {
+        word.addr() & TAG != 0
+    }
+
+    /// The word. The waker goes with it.
+    #[inline(always)]
+    pub fn into_raw(self) -> *mut () {
+        self.0.into_raw()
+    }
+
+    /// The waker again.
+    ///
+    /// # Safety
+    /// The word came from [`into_raw`](Self::into_raw), and no waker that was made of it since was
+    /// woken or discarded.
+    #[inline(always)]
+    pub unsafe fn from_raw(word: *mut ()) -> WakerWord {
+        // SAFETY: it is that of an `EndWaiter`, and nobody else makes use of it (this function's
+        // contract).
+        WakerWord(unsafe { EndWaiter::from_raw(word) })
+    }
+
+    /// Wakes. A panic of a foreign waker is reported.
+    #[inline(always)]
+    pub fn wake(self) {
+        if self.0.addr() & TAG == TASK {
+            // SAFETY: tag TASK is a packed word.
+            unsafe { wake(self.0.into_raw().map_addr(|a| a & !TAG)) }
+        } else {
+            self.wake_other();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_other(self) {
+        _ = wake_waiter(worker::current(), self.0);
+    }
+
+    /// It is not to be woken.
+    #[inline(always)]
+    pub fn discard(self) {
+        if self.0.addr() & TAG != TASK {
+            drop_waiter(self.0);
+        }
+    }
+}

@@ -211,8 +211,21 @@ impl<T> Ring<T> {
     /// Makes room for one more. The first memory is for so many, a power of two.
     #[inline(always)]
     pub(crate) fn make_room(&mut self, first: usize) {
-        if self.len == self.capacity {
-            self.grow(first);
+        if self.len < self.capacity {
+            return;
+        }
+        if self.capacity > 0 {
+            return self.grow(first);
+        }
+        (self.slots, self.capacity) = (Self::memory(first), first);
+    }
+
+    /// Gives the memory of an empty ring back if it is for so many, the first memory. It counts on.
+    #[inline(always)]
+    pub(crate) fn shrink(&mut self, first: usize) {
+        if self.len == 0 && self.capacity == first {
+            self.free();
+            (self.slots, self.capacity) = (NonNull::dangling(), 0);
         }
     }
 

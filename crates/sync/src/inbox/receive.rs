@@ -1,15 +1,21 @@
 //! Receives of an inbox: one that blocks, and one as a future.
+//!
+//! One that blocks is handed its message where it stands. A future finds the message in the queue,
+//! and has only a note of whether it waits, for its waker stands in the inbox. So an idle actor is
+//! small, a future that is dropped has no message to put back, and the queue of one that waits has
+//! no memory: what comes next finds some in a free list.
 
 use super::{CLOSED_FOR_ALL, Inbox};
 use crate::entry::{DONE, Entry, LINKED};
-use crate::lock::op::{Op, Waiting};
+use crate::limit::Stop;
+use crate::lock::op::Op;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::unwind;
-use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter, WakerWord};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// A receive that blocks.
 pub(super) struct Receive<'a, T> {
@@ -17,13 +23,7 @@ pub(super) struct Receive<'a, T> {
     pub(super) got: Option<T>,
 }
 
-/// One as a future: the message is left in the slot of the entry.
-pub(super) struct ReceiveIntoSlot<'a, T> {
-    /// `None`: it is over, and the inbox was closed.
-    pub(super) inbox: Option<&'a Inbox<T>>,
-}
-
-/// What has become of a receive that begins.
+/// What has become of a receive that begins to block.
 enum Begun<T> {
     Got(T),
     Closed,
@@ -31,13 +31,20 @@ enum Begun<T> {
     Waits,
 }
 
-/// The steps of both.
-impl<T> Inbox<T> {
-    /// # Safety
-    /// As of [`Op::start`].
+// SAFETY: entries are linked and taken out under the lock, in one list; `inbox` stays the same.
+// Nothing that `start` does once it has linked an entry runs user code or unwinds.
+unsafe impl<T> Op for Receive<'_, T> {
+    type Slot = T;
+    const REASON: WaitReason = WaitReason::Recv;
+
     #[inline(always)]
-    unsafe fn start(&self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> Begun<T> {
-        self.0.locked(caller, |state| {
+    fn object(&self) -> *const () {
+        self.inbox.object()
+    }
+
+    #[inline(always)]
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
+        let begun = self.inbox.0.locked(caller, |state| {
             if let Some(message) = state.pop_for_consumer() {
                 return Begun::Got(message);
             }
@@ -50,63 +57,8 @@ impl<T> Inbox<T> {
                 unsafe { state.waiting.push(entry, waiter) };
             }
             Begun::Waits
-        })
-    }
-
-    /// # Safety
-    /// As of [`Op::set_waiter`].
-    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
-        // SAFETY: `entry` was linked by `start` (this method's contract), in the list of this
-        // inbox, whose lock is held.
-        self.0.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
-    }
-
-    /// # Safety
-    /// As of [`Op::withdraw`].
-    unsafe fn withdraw(&self, caller: Caller, entry: *mut Entry<T>) -> u8 {
-        let (outcome, waiter) = self.0.locked(caller, |state| {
-            // SAFETY: `entry` was linked by `start` (this method's contract), in this list; the
-            // lock is held.
-            unsafe {
-                let outcome = (*entry).state();
-                let waiter = (outcome == LINKED).then(|| state.waiting.remove(entry));
-                (*entry).reset();
-                (outcome, waiter)
-            }
         });
-        drop(InHand::new(waiter));
-        outcome
-    }
-
-    /// # Safety
-    /// As of [`Op::undo`].
-    unsafe fn undo(&self, outcome: u8, slot: *mut T) -> bool {
-        if outcome == DONE && !on("inbox-not-put-back") {
-            // SAFETY: withdrawn with `DONE`, so the slot is full and ours (this method's contract).
-            let message = unsafe { slot.read() };
-            if let Err(message) = self.put_back(message) {
-                unwind::drop_quietly(message);
-            }
-        }
-        false
-    }
-}
-
-// SAFETY: entries are linked and taken out under the lock, in one list; `inbox` stays the same.
-// Nothing that `start` does once it has linked an entry runs user code or unwinds.
-unsafe impl<T> Op for Receive<'_, T> {
-    type Slot = T;
-    const REASON: WaitReason = WaitReason::Recv;
-
-    #[inline(always)]
-    fn object(&self) -> *const () {
-        std::ptr::from_ref(self.inbox).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
-        // SAFETY: this method's contract.
-        match unsafe { self.inbox.start(caller, entry, waiter) } {
+        match begun {
             Begun::Got(message) => self.got = Some(message),
             Begun::Closed => {}
             Begun::Waits => return false,
@@ -121,88 +73,130 @@ unsafe impl<T> Op for Receive<'_, T> {
     }
 
     unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
-        // SAFETY: this method's contract.
-        unsafe { self.inbox.set_waiter(caller, entry, waiter) };
+        // SAFETY: `entry` was linked by `start` (this method's contract), in the list of this
+        // inbox, whose lock is held.
+        self.inbox.0.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<T>) -> u8 {
-        // SAFETY: this method's contract.
-        unsafe { self.inbox.withdraw(caller, entry) }
+        let (outcome, waiter) = self.inbox.0.locked(caller, |state| {
+            // SAFETY: `entry` was linked by `start` (this method's contract), in this list; the
+            // lock is held.
+            unsafe {
+                let outcome = (*entry).state();
+                let waiter = (outcome == LINKED).then(|| state.waiting.remove(entry));
+                (*entry).reset();
+                (outcome, waiter)
+            }
+        });
+        drop(InHand::new(waiter));
+        outcome
     }
 
     unsafe fn undo(&mut self, outcome: u8, slot: *mut T) -> bool {
-        // SAFETY: this method's contract.
-        unsafe { self.inbox.undo(outcome, slot) }
-    }
-}
-
-impl<'a, T> ReceiveIntoSlot<'a, T> {
-    fn inbox(&self) -> &'a Inbox<T> {
-        self.inbox.expect("what is over waits no more")
-    }
-}
-
-// SAFETY: as of `Receive`: the steps are the same.
-unsafe impl<T> Op for ReceiveIntoSlot<'_, T> {
-    type Slot = T;
-    const REASON: WaitReason = WaitReason::Recv;
-
-    #[inline(always)]
-    fn object(&self) -> *const () {
-        self.inbox.map_or(std::ptr::null(), |inbox| std::ptr::from_ref(inbox).cast())
-    }
-
-    #[inline(always)]
-    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
-        // SAFETY: this method's contract; the entry is idle, so its slot is the caller's, and
-        // empty.
-        unsafe {
-            match self.inbox().start(caller, entry, waiter) {
-                Begun::Got(message) => (*entry).slot().write(message),
-                Begun::Closed => self.inbox = None,
-                Begun::Waits => return false,
+        if outcome == DONE {
+            // SAFETY: withdrawn with `DONE`, so the slot is full and ours (this method's contract).
+            let message = unsafe { slot.read() };
+            if let Err(message) = self.inbox.put_back(message) {
+                unwind::drop_quietly(message);
             }
         }
-        true
-    }
-
-    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
-        // SAFETY: this method's contract.
-        unsafe { self.inbox().set_waiter(caller, entry, waiter) };
-    }
-
-    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<T>) -> u8 {
-        // SAFETY: this method's contract.
-        unsafe { self.inbox().withdraw(caller, entry) }
-    }
-
-    unsafe fn undo(&mut self, outcome: u8, slot: *mut T) -> bool {
-        // SAFETY: this method's contract.
-        unsafe { self.inbox().undo(outcome, slot) }
+        false
     }
 }
 
-/// The message of a receive that is done just now. `None`: the inbox was closed.
-#[inline(always)]
-pub(super) fn take<T>(waiting: Pin<&mut Waiting<ReceiveIntoSlot<'_, T>>>) -> Option<T> {
-    // SAFETY: nothing is moved but the message. `start` has left it in the slot, unless the inbox
-    // was closed, or a partner has, with `DONE`; and the entry is ours again.
-    unsafe {
-        let waiting = waiting.get_unchecked_mut();
-        let slot = waiting.slot();
-        waiting.op().inbox.map(|_| slot.read())
+/// How far a receive has come that is a future. The inbox is not in it: who receives has that.
+#[derive(Debug, Default)]
+pub struct ReceiveNote {
+    /// Its waker is in the inbox, or has been called since.
+    waits: bool,
+}
+
+impl ReceiveNote {
+    /// For the begin of a poll: the oldest message, if there is one, the inbox is not paused, and
+    /// the poll has not done enough in a row.
+    #[inline(always)]
+    pub fn poll_now<T>(&mut self, inbox: &Inbox<T>) -> Option<T> {
+        let message = inbox.0.poll_lock()?.pop_for_consumer()?;
+        self.waits = false;
+        Some(message)
+    }
+
+    /// Has it begun to wait, and is not over?
+    #[inline(always)]
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Polls it. `None`: the inbox is closed.
+    ///
+    /// # Panics
+    /// If somebody blocks there meanwhile: an inbox has one consumer.
+    #[inline]
+    pub fn poll<T>(&mut self, inbox: &Inbox<T>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        if !self.waits && !Caller::get().poll_spend(cx.waker()) {
+            return Poll::Pending;
+        }
+        // On its way into the inbox, or out of it.
+        let mut waker = WakerWord::of_task(cx.waker());
+        loop {
+            // (Anew in each turn: a clone of a waker is user code.)
+            let caller = Caller::get();
+            let mut state = inbox.0.lock(caller);
+            let is_seen = waker.is_some() && on("inbox-waits-unlooked");
+            let message = if is_seen { None } else { state.pop_for_consumer() };
+            if message.is_some() || state.has(CLOSED_FOR_ALL) {
+                drop(state);
+                waker.into_iter().for_each(WakerWord::discard);
+                self.waits = false;
+                return Poll::Ready(message);
+            }
+            if !state.waiting.is_with(cx.waker()) {
+                let Some(new) = waker else {
+                    drop(state);
+                    waker = Some(WakerWord::clone_of(cx.waker()));
+                    continue;
+                };
+                waker = state.waiting.take_future();
+                if !state.waiting.is_empty() {
+                    drop(state);
+                    new.discard();
+                    unreachable!("an inbox has one consumer, and another one blocks here");
+                }
+                state.wait(new);
+            }
+            drop(state);
+            waker.into_iter().for_each(WakerWord::discard);
+            self.waits = true;
+            caller.note_await(WaitReason::Recv, inbox.object());
+            return Poll::Pending;
+        }
+    }
+
+    /// It waits no longer.
+    #[cold]
+    #[inline(never)]
+    pub fn give_up<T>(&mut self, inbox: &Inbox<T>) {
+        let caller = Caller::get();
+        caller.forget_await();
+        self.waits = false;
+        let waker = inbox.0.locked(caller, |state| state.waiting.take_future());
+        if let Some(waker) = waker {
+            waker.discard();
+        }
     }
 }
 
 /// A future of the next message: see [`Inbox::receive_async`].
 #[must_use = "futures do nothing unless awaited"]
-pub struct ReceiveFuture<'a, T>(pub(super) Waiting<ReceiveIntoSlot<'a, T>>);
+pub struct ReceiveFuture<'a, T> {
+    inbox: &'a Inbox<T>,
+    receiving: ReceiveNote,
+}
 
-impl<T> ReceiveFuture<'_, T> {
-    /// Has it not begun to wait, or is it over?
-    #[inline(always)]
-    pub fn is_idle(&self) -> bool {
-        self.0.is_idle()
+impl<'a, T> ReceiveFuture<'a, T> {
+    pub(super) fn new(inbox: &'a Inbox<T>) -> Self {
+        ReceiveFuture { inbox, receiving: ReceiveNote::default() }
     }
 }
 
@@ -210,11 +204,32 @@ impl<T> Future for ReceiveFuture<'_, T> {
     type Output = Option<T>;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        // SAFETY: the field is pinned as the whole is.
-        let mut waiting = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
-        ready!(waiting.as_mut().poll(cx));
-        Poll::Ready(take(waiting))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let inbox = self.inbox;
+        self.receiving.poll(inbox, cx)
+    }
+}
+
+impl<T> Stop for ReceiveFuture<'_, T> {
+    type InTime = Option<T>;
+
+    fn in_time(message: Option<T>) -> Option<T> {
+        message
+    }
+
+    fn stop(mut self: Pin<&mut Self>) -> Option<T> {
+        let inbox = self.inbox;
+        self.receiving.give_up(inbox);
+        inbox.try_receive()
+    }
+}
+
+impl<T> Drop for ReceiveFuture<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.receiving.waits {
+            self.receiving.give_up(self.inbox);
+        }
     }
 }
 

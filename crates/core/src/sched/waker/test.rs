@@ -1,6 +1,6 @@
 //! Which wakers are known as ours, and that a signal's references are counted.
 
-use super::{OwnTable, Signal, drop_waiter, is_ours, is_same, signal_of, to_waiter, waker_of_signal};
+use super::{OwnTable, Signal, WakerWord, drop_waiter, is_ours, is_same, signal_of, to_waiter, waker_of_signal};
 use crate::sched::priority::Priority;
 use crate::sched::user_code::StoredWaker;
 use std::future::{Future, poll_fn};
@@ -72,4 +72,35 @@ fn a_signal_has_a_reference_for_each_that_wakes_it() {
     assert_eq!(references(&waker), 2);
     drop(kept.give());
     assert_eq!(references(&waker), 1);
+}
+
+#[test]
+fn a_waker_in_a_word_is_a_tasks_own_or_counts_or_stands_in_a_box() {
+    let task = crate::run(|| crate::spawn_async(own_waker()).join().unwrap());
+    let [word, same] = [(); 2].map(|()| WakerWord::of_task(&task).expect("a task's"));
+    assert!(word.will_wake(&task) && !word.will_wake(Waker::noop()));
+    let raw = word.into_raw();
+    assert!(WakerWord::is_raw(raw) && !WakerWord::is_raw(std::ptr::null()));
+    // SAFETY: it came from `into_raw`.
+    unsafe { WakerWord::from_raw(raw) }.discard();
+    same.wake(); // (It has ended.)
+
+    let signal = waker_of_signal();
+    assert!(WakerWord::of_task(&signal).is_none());
+    let [woken, discarded] = [(); 2].map(|()| WakerWord::clone_of(&signal));
+    assert!(woken.will_wake(&signal) && !woken.will_wake(&task));
+    assert_eq!(references(&signal), 3);
+    woken.wake();
+    discarded.discard();
+    assert_eq!(references(&signal), 1);
+
+    let around = Arc::new(Around(signal));
+    let foreign = Waker::from(around.clone());
+    assert!(WakerWord::of_task(&foreign).is_none());
+    let [woken, discarded] = [(); 2].map(|()| WakerWord::clone_of(&foreign));
+    assert!(woken.will_wake(&foreign) && !woken.will_wake(&task) && !woken.will_wake(&around.0));
+    assert_eq!(Arc::strong_count(&around), 4);
+    woken.wake();
+    discarded.discard();
+    assert_eq!(Arc::strong_count(&around), 2);
 }
