@@ -170,7 +170,7 @@ impl<T: Send + Sync + 'static, C: Change<T>> Changes<T, C> {
             let (to, about) = ((&raw const (*held).to).read(), (&raw const (*held).about).read());
             let (change, words) = ((&raw const (*held).change).cast(), size_of::<C>().div_ceil(size_of::<Word>()));
             match about {
-                None => to.send(None, |queue| queue.push_parts(Self::PLAIN, None, change, words)),
+                None => to.send_last(None, |queue| queue.push_parts(Self::PLAIN, None, change, words)),
                 Some(about) => Self::send_with(to, about, change, words),
             }
         }
@@ -186,7 +186,7 @@ impl<T: Send + Sync + 'static, C: Change<T>> Changes<T, C> {
         let pool = about.pool(to.home);
         let about = Word::new(Box::into_raw(about).cast());
         // SAFETY: as of this function.
-        to.send(Some(pool), |queue| unsafe { queue.push_parts(Self::WITH, Some(about), change, words) });
+        to.send_last(Some(pool), |queue| unsafe { queue.push_parts(Self::WITH, Some(about), change, words) });
     }
 }
 

@@ -4,10 +4,11 @@ use crate::action::{self, About, AsNew, Boxed, Change, OnCopy, Place};
 use crate::cell::Cell;
 use crate::error::AgentError;
 use crate::frame;
+use crate::kept::Kept;
 use myriad_core::Handle;
 use myriad_core::engine::home;
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, ptr};
 
 /// A value that [actions](Agent::send) change, one after the other. See the [module](crate).
 ///
@@ -30,7 +31,7 @@ use std::sync::Arc;
 /// assert_eq!(counter.get(), 4950);
 /// ```
 // No bound but `'static`: a value may hold agents of its own type.
-pub struct Agent<T: 'static>(pub(crate) Arc<Cell<T>>);
+pub struct Agent<T: 'static>(pub(crate) Kept<T>);
 
 // SAFETY: `new`, the only way to make an agent, asks for `T: Send + Sync`; the rest is `Send` and
 // `Sync` by itself: actions are `Send` and reached under the lock, rules are both. (By hand: the
@@ -48,7 +49,7 @@ impl<T> Clone for Agent<T> {
 
 impl<T> PartialEq for Agent<T> {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        ptr::eq(&*self.0, &*other.0)
     }
 }
 
@@ -56,7 +57,7 @@ impl<T> Eq for Agent<T> {}
 
 impl<T> fmt::Debug for Agent<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Agent").field(&Arc::as_ptr(&self.0)).finish()
+        f.debug_tuple("Agent").field(&ptr::from_ref(&*self.0)).finish()
     }
 }
 
@@ -66,7 +67,7 @@ impl<T: Send + Sync + 'static> Agent<T> {
     /// # Examples
     /// See [`Agent`].
     pub fn new(value: T) -> Agent<T> {
-        Agent(Arc::new(Cell::new(value, home())))
+        Agent(Kept::new(Cell::new(value, home())))
     }
 
     /// The value of now: that of the last action that has ended. It stays as it is, however long it

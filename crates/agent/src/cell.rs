@@ -3,7 +3,8 @@
 //! **Who consumes.** The agent is *idle*, or has one consumer: a turn (`turn.rs`), which alone
 //! takes actions out, publishes values, and fails the agent. A failed agent is neither: its queue
 //! stands still, and whoever restarts it makes the next consumer. (So an agent that is idle is no
-//! task and has no reference to itself: it ends with its last handle.)
+//! task and has no reference to itself: it ends with its last handle.) How references are counted
+//! says `kept.rs`.
 //!
 //! **Invariants**, whenever the lock is free. Idle: the queue is empty, and there is no error. With
 //! an error nobody consumes, and no mark is in the queue: who waits is told at the failure, and
@@ -60,8 +61,8 @@ struct Shared<T: 'static> {
     rules: Option<Arc<Rules<T>>>,
     error: Option<Box<AgentError>>,
     queue: Actions<T>,
-    /// References that are counted here: see `kept.rs`.
-    kept: u32,
+    /// References to this cell: see `kept.rs`.
+    kept: usize,
     is_idle: bool,
     /// Was this value handed out? Then only its `Arc` knows whether somebody has it.
     was_read: bool,
@@ -69,25 +70,10 @@ struct Shared<T: 'static> {
     readers: u16,
 }
 
-// Without the counts of its `Arc`, and without its value, which has an `Arc` of its own.
-const _: () = assert!(size_of::<Cell<u64>>() <= 96);
+// Without its value, which has an `Arc` of its own.
+const _: () = assert!(size_of::<Cell<u64>>() <= 104);
 
-impl<T: Send + Sync + 'static> Cell<T> {
-    pub(crate) fn new(value: T, home: Handle) -> Cell<T> {
-        let shared = Shared {
-            value: Arc::new(value),
-            rules: None,
-            error: None,
-            queue: Actions::new(),
-            kept: 0,
-            is_idle: true,
-            was_read: false,
-            readers: 0,
-        };
-        let shared = ManuallyDrop::new(UnsafeCell::new(shared));
-        Cell { home, lock: BiasedLock::new(), has_rules: AtomicBool::new(false), shared }
-    }
-
+impl<T: 'static> Cell<T> {
     /// Runs `f` under the lock: nothing of the user's, nothing that waits or panics.
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&mut Shared<T>) -> R) -> R {
@@ -96,6 +82,36 @@ impl<T: Send + Sync + 'static> Cell<T> {
         let _guard = unsafe { Caller::get().lock(&self.lock) };
         // SAFETY: the lock is held, and what is shared is reached under it only.
         f(unsafe { &mut *self.shared.get() })
+    }
+
+    /// One reference more.
+    #[inline(always)]
+    pub(crate) fn count(&self) {
+        self.locked(Shared::keep);
+    }
+
+    /// One reference less. Was it the last?
+    #[inline(always)]
+    pub(crate) fn uncount(&self) -> bool {
+        self.locked(Shared::let_go)
+    }
+}
+
+impl<T: Send + Sync + 'static> Cell<T> {
+    /// With one reference, which the caller makes.
+    pub(crate) fn new(value: T, home: Handle) -> Cell<T> {
+        let shared = Shared {
+            value: Arc::new(value),
+            rules: None,
+            error: None,
+            queue: Actions::new(),
+            kept: 1,
+            is_idle: true,
+            was_read: false,
+            readers: 0,
+        };
+        let shared = ManuallyDrop::new(UnsafeCell::new(shared));
+        Cell { home, lock: BiasedLock::new(), has_rules: AtomicBool::new(false), shared }
     }
 
     #[inline]
@@ -138,64 +154,6 @@ impl<T: Send + Sync + 'static> Cell<T> {
         self.locked(|shared| shared.queue.len())
     }
 
-    /// Puts an entry into the queue, behind all others, by `push`. If the agent has failed, what
-    /// `push` has is dropped, without the lock.
-    #[inline(always)]
-    pub(crate) fn send(
-        self: &Arc<Self>,
-        pool: Option<Handle>,
-        push: impl FnOnce(&mut Actions<T>),
-    ) -> Result<(), AgentError> {
-        let (mut push, mut refused) = (Some(push), None);
-        let begins = self.locked(|shared| {
-            if let Some(error) = &shared.error {
-                refused = Some(AgentError::clone(error));
-            } else if let Some(push) = push.take() {
-                push(&mut shared.queue);
-            }
-            let begins = shared.is_idle;
-            if begins {
-                shared.is_idle = false;
-                shared.keep(self);
-            }
-            begins
-        });
-        if let Some(error) = refused {
-            return Err(error);
-        }
-        if begins {
-            // SAFETY: it was counted above.
-            unsafe { Kept::counted(Arc::as_ptr(self)) }.begin(pool);
-        }
-        Ok(())
-    }
-
-    /// One more reference, for a send that is held; not to an agent that has failed.
-    #[inline(always)]
-    pub(crate) fn keep(self: &Arc<Self>) -> Result<Kept<T>, AgentError> {
-        let is_kept = self.locked(|shared| {
-            let keeps = shared.error.is_none();
-            if keeps {
-                shared.keep(self);
-            }
-            keeps
-        });
-        // SAFETY: it was counted above.
-        if is_kept { Ok(unsafe { Kept::counted(Arc::as_ptr(self)) }) } else { self.keep_again() }
-    }
-
-    /// The same, of an agent that had failed a moment ago.
-    #[cold]
-    #[inline(never)]
-    fn keep_again(self: &Arc<Self>) -> Result<Kept<T>, AgentError> {
-        self.error().map_or_else(|| self.keep(), Err)
-    }
-
-    /// One reference less. Was it the last?
-    pub(crate) fn uncount(&self) -> bool {
-        self.locked(Shared::let_go)
-    }
-
     /// Replaces the rules; `change` may be called several times.
     pub(crate) fn change_rules(&self, mut change: impl FnMut(&mut Rules<T>)) {
         loop {
@@ -218,10 +176,62 @@ impl<T: Send + Sync + 'static> Cell<T> {
             }
         }
     }
+}
+
+/// What makes references, or uses them up.
+impl<T: Send + Sync + 'static> Kept<T> {
+    /// Puts an entry into the queue, behind all others, by `push`. If the agent has failed, what
+    /// `push` has is dropped, without the lock.
+    #[inline(always)]
+    pub(crate) fn send(&self, pool: Option<Handle>, push: impl FnOnce(&mut Actions<T>)) -> Result<(), AgentError> {
+        let (mut push, mut refused) = (Some(push), None);
+        let begins = self.locked(|shared| {
+            if let Some(error) = &shared.error {
+                refused = Some(AgentError::clone(error));
+            } else if let Some(push) = push.take() {
+                push(&mut shared.queue);
+            }
+            let begins = shared.is_idle;
+            if begins {
+                shared.is_idle = false;
+                shared.keep();
+            }
+            begins
+        });
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        if begins {
+            // SAFETY: it was counted above.
+            unsafe { self.counted() }.begin(pool);
+        }
+        Ok(())
+    }
+
+    /// One more reference, for a send that is held; not to an agent that has failed.
+    #[inline(always)]
+    pub(crate) fn keep(&self) -> Result<Kept<T>, AgentError> {
+        let is_kept = self.locked(|shared| {
+            let keeps = shared.error.is_none();
+            if keeps {
+                shared.keep();
+            }
+            keeps
+        });
+        // SAFETY: it was counted above.
+        if is_kept { Ok(unsafe { self.counted() }) } else { self.keep_again() }
+    }
+
+    /// The same, of an agent that had failed a moment ago.
+    #[cold]
+    #[inline(never)]
+    fn keep_again(&self) -> Result<Kept<T>, AgentError> {
+        self.error().map_or_else(|| self.keep(), Err)
+    }
 
     /// Ends a failure: this is the value. `None`: the agent has not failed. Else what was in the
     /// queue, if that is to be dropped; the agent goes on.
-    pub(crate) fn revive(self: &Arc<Self>, value: T, drops_queue: bool) -> Option<Actions<T>> {
+    pub(crate) fn revive(&self, value: T, drops_queue: bool) -> Option<Actions<T>> {
         let value = Arc::new(value);
         let mut dropped = Actions::new();
         let (error, value, next) = self.locked(|shared| {
@@ -236,26 +246,24 @@ impl<T: Send + Sync + 'static> Cell<T> {
             let next = shared.pop(self.home, None);
             shared.is_idle = matches!(next, Next::Nothing);
             if !shared.is_idle {
-                shared.keep(self);
+                shared.keep();
             }
             (error, old, next)
         });
         // (First: the destructor of the old value may wait for this agent.)
         if let Next::In(pool) = next {
             // SAFETY: it was counted above.
-            Turn::begin(unsafe { Kept::counted(Arc::as_ptr(self)) }, pool);
+            Turn::begin(unsafe { self.counted() }, pool);
         }
         drop_value(|| drop(value));
         error?;
         Some(dropped)
     }
-}
 
-/// What a reference does that is its last act.
-impl<T: Send + Sync + 'static> Kept<T> {
-    /// Puts an entry into the queue, behind all others, also of an agent that has failed.
+    /// Puts an entry into the queue, behind all others, also of an agent that has failed. This is
+    /// the last that the reference does.
     #[inline(always)]
-    pub(crate) fn send(self, pool: Option<Handle>, push: impl FnOnce(&mut Actions<T>)) {
+    pub(crate) fn send_last(self, pool: Option<Handle>, push: impl FnOnce(&mut Actions<T>)) {
         let (begins, was_last) = self.locked(|shared| {
             push(&mut shared.queue);
             if shared.is_idle {
@@ -277,14 +285,10 @@ impl<T: Send + Sync + 'static> Kept<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Shared<T> {
+impl<T: 'static> Shared<T> {
     /// One more reference: see `kept.rs`.
     #[inline(always)]
-    fn keep(&mut self, cell: &Arc<Cell<T>>) {
-        if self.kept == 0 {
-            // SAFETY: it is the address of an `Arc`, of which there is a reference.
-            unsafe { Arc::increment_strong_count(Arc::as_ptr(cell)) };
-        }
+    fn keep(&mut self) {
         // (More than that would be freed too early. As an `Arc` does.)
         self.kept = self.kept.checked_add(1).unwrap_or_else(|| process::abort());
     }

@@ -1,33 +1,36 @@
-//! A reference to an agent that costs no locked instruction: of turns, and of sends that are held.
+//! A reference to an agent's cell: of handles, of turns, and of sends that are held.
 //!
-//! **Invariant.** The cell counts such references under its lock. Together they have one reference
-//! of the cell's `Arc`, from the first on: whoever makes the first holds the lock and has a handle,
-//! and whoever drops the last drops it, without the lock. So a chain of agents that send to each
-//! other counts by plain stores, and an agent without handles stays as long as there is something
-//! to do.
+//! **Invariant.** The cell stands in a box, and counts its references under its lock; whoever drops
+//! the last one frees the box, without the lock. The lock is biased: so an action that copies a
+//! handle and sends by it counts by plain stores.
+//!
+//! **Rejected.** An `Arc`: its counts are locked instructions, 20 cycles each. The two of a value
+//! with a handle (the copy for the action, and the end of the old value) took half of a hop.
 
-use crate::agent::Agent;
 use crate::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// See the module's header.
-pub(crate) struct Kept<T: Send + Sync + 'static>(NonNull<Cell<T>>);
+pub(crate) struct Kept<T: 'static>(NonNull<Cell<T>>);
 
-// SAFETY: as an `Arc` of a cell, which is `Send` and `Sync`.
+// SAFETY: a cell of such values is `Send` and `Sync`, and is counted under its lock.
 unsafe impl<T: Send + Sync> Send for Kept<T> {}
 
-impl<T: Send + Sync + 'static> Kept<T> {
-    /// One that the cell has counted.
+impl<T: 'static> Kept<T> {
+    /// The only reference to a new cell, which has counted it.
+    pub(crate) fn new(cell: Cell<T>) -> Kept<T> {
+        Kept(NonNull::from(Box::leak(Box::new(cell))))
+    }
+
+    /// Another one, to the same cell.
     ///
     /// # Safety
     /// The cell has counted it (`Shared::keep`), and nobody else has it.
     #[inline(always)]
-    pub(crate) unsafe fn counted(cell: *const Cell<T>) -> Kept<T> {
-        // SAFETY: it is the address of a cell.
-        Kept(unsafe { NonNull::new_unchecked(cell.cast_mut()) })
+    pub(crate) unsafe fn counted(&self) -> Kept<T> {
+        Kept(self.0)
     }
 
     /// Ends without the count: the cell has counted one less already. `was_last`: it was the last.
@@ -35,34 +38,33 @@ impl<T: Send + Sync + 'static> Kept<T> {
     pub(crate) fn end(self, was_last: bool) {
         let cell = ManuallyDrop::new(self).0;
         if was_last {
-            // SAFETY: this is the reference that all together had (the module's invariant).
-            unsafe { end_all(cell) };
-        }
-    }
-
-    /// A handle.
-    pub(crate) fn handle(&self) -> Agent<T> {
-        // SAFETY: the cell stands in an `Arc`, of which all together have a reference (the module's
-        // invariant). So there is one more now.
-        unsafe {
-            Arc::increment_strong_count(self.0.as_ptr());
-            Agent(Arc::from_raw(self.0.as_ptr()))
+            // SAFETY: there is no reference any more (the module's invariant).
+            unsafe { free(cell) };
         }
     }
 }
 
-/// Drops the reference that all together have.
+/// Drops the cell.
 ///
 /// # Safety
-/// There is none of them any more, and this is called once.
+/// It is that of a [`Kept`], there is no reference to it any more, and this is called once.
 #[cold]
 #[inline(never)]
-unsafe fn end_all<T>(cell: NonNull<Cell<T>>) {
-    // SAFETY: this reference was made by whoever counted the first (the module's invariant).
-    drop(unsafe { Arc::from_raw(cell.as_ptr()) });
+unsafe fn free<T>(cell: NonNull<Cell<T>>) {
+    // SAFETY: it was made by `Kept::new`, and is not used afterwards (this function's contract).
+    drop(unsafe { Box::from_raw(cell.as_ptr()) });
 }
 
-impl<T: Send + Sync + 'static> Deref for Kept<T> {
+impl<T: 'static> Clone for Kept<T> {
+    #[inline]
+    fn clone(&self) -> Kept<T> {
+        self.count();
+        // SAFETY: it was counted just now.
+        unsafe { self.counted() }
+    }
+}
+
+impl<T: 'static> Deref for Kept<T> {
     type Target = Cell<T>;
 
     #[inline(always)]
@@ -72,11 +74,12 @@ impl<T: Send + Sync + 'static> Deref for Kept<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Drop for Kept<T> {
-    #[cold]
+impl<T: 'static> Drop for Kept<T> {
+    #[inline]
     fn drop(&mut self) {
-        let was_last = self.uncount();
-        // SAFETY: it was counted until now, and is not used afterwards.
-        unsafe { Kept::counted(self.0.as_ptr()) }.end(was_last);
+        if self.uncount() {
+            // SAFETY: this was the last reference (the module's invariant).
+            unsafe { free(self.0) };
+        }
     }
 }

@@ -99,7 +99,7 @@ impl<T: Send + Sync + 'static> Rules<T> {
 
     pub(crate) fn handle(&self, cell: &Kept<T>, error: &AgentError) {
         if let Some(handler) = &self.handler {
-            let agent = cell.handle();
+            let agent = Agent(cell.clone());
             user_code::run("the error handler of an agent", || handler(&agent, error));
         }
     }

@@ -9,7 +9,7 @@ use crate::error::WaitError;
 use crate::frame;
 use myriad_core::time::{Instant, now};
 use myriad_sync::channel::{Receiver, RecvTimeoutError, oneshot};
-use std::sync::Arc;
+use std::ptr;
 use std::time::Duration;
 
 /// A mark is told when the turn comes to it, and at a failure; the queue that it is in stands.
@@ -20,7 +20,7 @@ type Telling = Receiver<Result<(), crate::AgentError>>;
 impl<T: Send + Sync + 'static> Agent<T> {
     /// Puts a mark behind all that the caller has sent.
     fn mark(&self) -> Result<Telling, WaitError> {
-        if frame::runs_here(Arc::as_ptr(&self.0).addr()) {
+        if frame::runs_here(ptr::from_ref(&*self.0).addr()) {
             return Err(WaitError::Itself);
         }
         let (told, telling) = oneshot();

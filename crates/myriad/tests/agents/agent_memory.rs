@@ -94,6 +94,41 @@ fn an_agent_stays_as_long_as_something_is_held_for_it() {
 }
 
 #[test]
+fn handles_that_many_copy_and_drop_at_once_are_all_counted() {
+    each_runtime(|| {
+        let (value, drops) = Counted::new();
+        let (agent, left) = (Agent::new((0, Arc::new(value))), Arc::new(AtomicUsize::new(0)));
+        let copies = {
+            let left = left.clone();
+            move |agent: &Agent<(usize, Arc<Counted>)>| {
+                for _ in 0..500 {
+                    let copies = [agent.clone(), agent.clone()];
+                    assert!(copies[0] == copies[1]);
+                    copies[1].send(|(n, _)| *n += 1).unwrap();
+                }
+                left.fetch_add(1, SeqCst);
+            }
+        };
+        // On workers, which have the lock by its bias now and then, and on threads without one.
+        for _ in 0..4 {
+            let (agent, copies) = (agent.clone(), copies.clone());
+            drop(myriad::spawn(move || copies(&agent)));
+        }
+        let threads = [(); 2].map(|()| {
+            let (agent, copies) = (agent.clone(), copies.clone());
+            std::thread::spawn(move || copies(&agent))
+        });
+        until(|| left.load(SeqCst) == 6);
+        agent.wait().unwrap();
+        assert_eq!((agent.get().0, drops.load(SeqCst)), (3_000, 0));
+        drop(agent);
+        until(|| drops.load(SeqCst) == 1);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(drops.load(SeqCst), 1);
+    });
+}
+
+#[test]
 fn what_was_read_stays_as_it_was() {
     each_runtime(|| {
         let agent = Agent::new(vec![0]);
