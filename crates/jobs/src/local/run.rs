@@ -76,6 +76,10 @@ impl Start {
     fn run_row(&mut self, is_as_new: impl Fn() -> bool, until: Time) -> Option<How> {
         for left in (0..IN_A_ROW).rev() {
             let body = self.body.as_ref()?;
+            if body.blocks() {
+                // (It has its thread now.)
+                self.shared.call(|machine, now| machine.really_begins(now, self.call.id));
+            }
             let how = body.run(self.call);
             let goes_on = left > 0 && how.0 == Outcome::Done && !body.has_drop();
             if !goes_on || !self.shared.listeners.is_empty() || !is_as_new() {

@@ -232,6 +232,9 @@ impl Shared {
         }
         match decision {
             Decision::Start { id, element, attempt, payload } => {
+                if payload.blocks() {
+                    inner.machine.begins_later(id);
+                }
                 let mut begin = NewRun { call: Call { id, element, attempt }, place: RunPlace::NONE, body: payload };
                 match turn.start {
                     None => turn.start = Some(begin),

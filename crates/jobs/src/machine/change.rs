@@ -236,6 +236,25 @@ impl<P: Clone> Machine<P> {
         waits
     }
 
+    /// The job that has just started does not run yet: its wall time begins by
+    /// [`really_begins`](Self::really_begins).
+    pub(crate) fn begins_later(&mut self, id: JobId) {
+        let Some(job) = self.table.get_mut(id.0).filter(|job| job.until > 0) else { return };
+        let until = std::mem::take(&mut job.until);
+        self.ends.remove(&(until, id.0));
+    }
+    /// It runs from now on. (If it was told to stop meanwhile, that has no end.)
+    pub(crate) fn really_begins(&mut self, now: Time, id: JobId) {
+        self.now = self.now.max(now);
+        let Some(job) = self.table.get_mut(id.0).filter(|job| job.state == State::Running) else { return };
+        job.started = self.now;
+        let wall = self.classes.get(job.class).key.wall.filter(|_| job.stopping().is_none());
+        if let Some(wall) = wall {
+            job.until = self.now.saturating_add(wall);
+            self.ends.insert((job.until, id.0));
+        }
+    }
+
     /// From now on there is so much of a resource. Jobs that run keep what they have.
     pub(crate) fn set_capacity(&mut self, resource: Resource, amount: u64) {
         self.capacity[resource as usize] = amount;

@@ -3,6 +3,7 @@
 use super::job_engine::until;
 use crate::common::{Mode, case, each};
 use myriad::jobs::{CommandSpec, Edit, Job, JobError, Local, Refused, State};
+use myriad::{Builder, Runtime};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, mpsc};
@@ -341,44 +342,65 @@ fn a_finished_command_holds_no_files() {
     });
 }
 
+/// Runs this while all threads for what blocks are taken, until the sender is dropped.
+fn without_threads(body: impl Fn(&Runtime, mpsc::Sender<()>) + Sync) {
+    const THREADS: usize = 512;
+    let tweak = |b: Builder| b.manual_clock();
+    case(Mode::Fibers, 1, tweak, |rt| {
+        rt.run(|| {
+            let begun = Arc::new(AtomicUsize::new(0));
+            let (open, gate) = mpsc::channel::<()>();
+            let gate = Arc::new(Mutex::new(gate));
+            let held: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    let (begun, gate) = (begun.clone(), gate.clone());
+                    myriad::spawn(move || {
+                        myriad::blocking(|| {
+                            begun.fetch_add(1, Relaxed);
+                            _ = gate.lock().unwrap().recv();
+                        });
+                    })
+                })
+                .collect();
+            while begun.load(Relaxed) < THREADS {
+                myriad::yield_now();
+            }
+            body(rt, open);
+            held.into_iter().for_each(|task| task.join().unwrap());
+        });
+    });
+}
+
 /// A command that is cancelled while it waits for a thread never runs, and has ended.
 #[test]
 fn cancelled_before_a_thread_is_there() {
-    const THREADS: usize = 512;
-    case(
-        Mode::Fibers,
-        1,
-        |b| b,
-        |rt| {
-            rt.run(|| {
-                let begun = Arc::new(AtomicUsize::new(0));
-                let (open, gate) = mpsc::channel::<()>();
-                let gate = Arc::new(Mutex::new(gate));
-                let held: Vec<_> = (0..THREADS)
-                    .map(|_| {
-                        let (begun, gate) = (begun.clone(), gate.clone());
-                        myriad::spawn(move || {
-                            myriad::blocking(|| {
-                                begun.fetch_add(1, Relaxed);
-                                _ = gate.lock().unwrap().recv();
-                            });
-                        })
-                    })
-                    .collect();
-                until(|| begun.load(Relaxed) == THREADS);
-                let q = Local::new().start();
-                let job = q.submit(Job::command(["true"]).retries(1)).unwrap();
-                // (The only worker comes back to this task when the job's task waits.)
-                myriad::yield_now();
-                assert_eq!(job.state(), State::Running);
-                job.cancel();
-                drop(open);
-                assert_eq!(job.wait(), State::Cancelled);
-                held.into_iter().for_each(|task| task.join().unwrap());
-                assert_eq!(q.cpus().0, 0.0);
-            });
-        },
-    );
+    without_threads(|_, open| {
+        let q = Local::new().start();
+        let job = q.submit(Job::command(["true"]).retries(1)).unwrap();
+        // (The only worker comes back to this task when the job's task waits.)
+        myriad::yield_now();
+        assert_eq!(job.state(), State::Running);
+        job.cancel();
+        drop(open);
+        assert_eq!(job.wait(), State::Cancelled);
+        assert_eq!(q.cpus().0, 0.0);
+    });
+}
+
+/// While a command waits for a thread its wall time does not pass.
+#[test]
+fn wall_time_begins_with_the_thread() {
+    without_threads(|rt, open| {
+        let q = Local::new().start();
+        let job = q.submit(Job::command(["true"]).wall_time(Duration::from_secs(60)).name("short")).unwrap();
+        myriad::yield_now();
+        assert_eq!(job.state(), State::Running);
+        rt.advance(Duration::from_secs(3600));
+        drop(open);
+        assert_eq!(job.wait(), State::Done);
+        let info = q.job(&job).unwrap();
+        assert_eq!((info.waited, info.ran), (Duration::from_secs(3600), Duration::ZERO));
+    });
 }
 
 /// What a command may take is what was asked last.

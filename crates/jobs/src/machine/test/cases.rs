@@ -4,7 +4,7 @@
 use super::{Dice, array, cpus, decisions, done, machine, named, starts, state, submit};
 use crate::machine::{
     After, CPU, Change, Decision, Demand, JobId, Machine, Outcome, Report, Request, Retry, Rules, State, Time, WHOLE,
-    Waiting, When,
+    Waiting, When, spec::Stop,
 };
 
 const SECOND: Time = 1_000_000_000;
@@ -50,6 +50,32 @@ fn r01_backfill_by_wall_times() {
     assert_eq!(starts(&mut m, 90), [wide]);
     done(&mut m, 91, wide);
     assert_eq!(starts(&mut m, 91), [long]);
+}
+
+/// 9: the wall time of a job that has started, and waits for a thread, begins when it has one.
+#[test]
+fn r09_wall_time_begins_with_the_thread() {
+    let mut m = machine(4, 0, Rules { grace: 5, ..Rules::default() });
+    let job = submit(&mut m, 0, Request { wall: Some(10), ..cpus(1) });
+    assert_eq!(starts(&mut m, 0), [job]);
+    m.begins_later(job);
+    assert_eq!((m.next_time(), decisions(&mut m, 100)), (None, vec![]));
+    m.really_begins(100, job);
+    assert_eq!(m.next_time(), Some(110));
+    let stop = Decision::Stop { id: job, why: Stop::WallTime };
+    assert_eq!(decisions(&mut m, 110), [stop]);
+    m.ended(111, job, Outcome::Stopped);
+    assert_eq!(m.state(job), Ok(State::TimedOut));
+    // One that is cancelled before that has no time any more, and its end is as any other's.
+    let job = submit(&mut m, 120, Request { wall: Some(10), ..cpus(1) });
+    assert_eq!(starts(&mut m, 120), [job]);
+    m.begins_later(job);
+    m.cancel(121, job).unwrap();
+    m.really_begins(122, job);
+    assert_eq!(m.next_time(), None);
+    m.ended(123, job, Outcome::Stopped);
+    assert_eq!(m.state(job), Ok(State::Cancelled));
+    m.check();
 }
 
 /// 1: what the reserved job does not need is free for others, also without wall times.
