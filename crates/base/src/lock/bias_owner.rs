@@ -8,10 +8,10 @@
 //! key are taken by their word alone. A million channels that one worker filled and another empties
 //! cost one fence instead of a million (14 s of them, on such a machine).
 //!
-//! **What it may cost.** Each fence is timed. As long as a worker's fences took more than a
-//! sixteenth of the time, no lock becomes biased to it; and if they come so fast that it is deep in
-//! debt, the next one revokes all. So the worst case costs a few per cent, whatever a fence costs
-//! and whatever the program does; and who never shares a lock pays nothing.
+//! **What it may cost.** Each fence is timed, and each wait for the end of a turn. As long as these
+//! took more than a sixteenth of a worker's time, no lock becomes biased to it; and if they come so
+//! fast that it is deep in debt, the next one revokes all. So the worst case costs a few per cent,
+//! whatever a fence costs and whatever the program does; and who never shares a lock pays nothing.
 //!
 //! **Leases.** (A *turn* ends where a future's poll ends, where the loop looks around, each 61st
 //! turn of it, and where the loop finds nothing to do.) The first bias of a lock to a worker is a
@@ -99,6 +99,9 @@ pub struct BiasOwner {
     revoking_all: AtomicBool,
     /// Until then, in [`ticks`], its fences have taken more than their share of the time.
     in_debt_until: AtomicU64,
+    /// Until then nobody waits for the end of its leases: who did so last waited in vain. So where
+    /// turns are long this takes a sixteenth of the time at most.
+    in_vain_until: AtomicU64,
     /// Operations of its worker that went by a lock's word. Its worker's alone, for tests; not in a
     /// model, where each look at a word is a step.
     by_word: std::sync::atomic::AtomicU64,
@@ -123,6 +126,7 @@ impl BiasOwner {
             settled: AtomicU32::new(number),
             revoking_all: AtomicBool::new(false),
             in_debt_until: AtomicU64::new(0),
+            in_vain_until: AtomicU64::new(0),
             by_word: 0.into(),
         }
     }
@@ -240,6 +244,49 @@ impl BiasOwner {
         now.wrapping_sub(lease).cast_signed() > 0 || on("lease-ends-at-once")
     }
 
+    /// Waits until this lease has ended, for as long at most as the fence takes that ends it in the
+    /// middle of its turn. Has it ended by that?
+    ///
+    /// A turn of a task that talks is mostly shorter than a fence: a stage of a pipeline fills a
+    /// channel of 64 slots in a microsecond. (With the fence at once, neighbours on two workers
+    /// fought for each message, and the debts forbade leases: a quarter of all lock operations
+    /// went by the word, and a hop took 23 ns instead of 15.) The time counts as that of a fence
+    /// does: tasks that all use one channel had better have no leases. (Where it did not count,
+    /// futures of `hub` and `alltoall` took a tenth longer.)
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_for_end(&self, lease: u32) -> bool {
+        // (In a model it is no step.)
+        if cfg!(loom) || self.has_ended(lease) {
+            return false;
+        }
+        let (began, most) = (ticks(), crate::sys::fence::heavy_ticks());
+        if began < self.in_vain_until.load(Relaxed) {
+            return false;
+        }
+        let mut has_ended = false;
+        while !has_ended && ticks().saturating_sub(began) < most {
+            std::hint::spin_loop();
+            has_ended = self.has_ended(lease);
+        }
+        self.owe_since(began);
+        if !has_ended {
+            // Relaxed: an estimate.
+            self.in_vain_until.store(began + (1 + SHARE) * most, Relaxed);
+        }
+        has_ended
+    }
+
+    /// What ended its biases, or waited for their end, has taken the time since then.
+    fn owe_since(&self, began: u64) {
+        // A thread that was preempted meanwhile counts like four fences at most: else one such time
+        // of milliseconds keeps all locks of the worker to their words for 16 times as long.
+        let cost = ticks().saturating_sub(began).min(4 * crate::sys::fence::heavy_ticks());
+        // Relaxed, and lost updates do not matter: an estimate.
+        let debt = self.in_debt_until.load(Relaxed).max(began);
+        self.in_debt_until.store(debt + SHARE * cost, Relaxed);
+    }
+
     /// For a lock that its worker has by the word: may it become biased, and with which key?
     pub(super) fn may_bias(&self) -> Option<u32> {
         let key = self.key.load(Relaxed);
@@ -289,13 +336,7 @@ impl BiasOwner {
             }
         }
         if !cfg!(loom) {
-            // A thread that was preempted meanwhile counts like four fences at most: else one such
-            // time of milliseconds keeps all locks of the worker to their words for 16 times as
-            // long.
-            let cost = (ticks() - began).min(4 * crate::sys::fence::heavy_ticks());
-            // Relaxed, and lost updates do not matter: an estimate.
-            let debt = self.in_debt_until.load(Relaxed).max(began);
-            self.in_debt_until.store(debt + SHARE * cost, Relaxed);
+            self.owe_since(began);
         }
     }
 

@@ -12,8 +12,10 @@
 //! lock is biased for good; after a revocation only when it has met its leases 64 times in a row,
 //! and twice as often after each further one. A revocation costs a heavy fence, 1 to 20 µs:
 //! [`BiasOwner`] sees to it that they do not take more than a few per cent of the time, and can end
-//! all biases of a worker by one. A lease that is revoked in the middle of a turn takes four times
-//! as many acquisitions the next time; each one that others find over takes half as many.
+//! all biases of a worker by one. Who meets another worker's lease waits first for the end of that
+//! worker's turn, for as long as the fence would take. A lease that is revoked in the middle of a
+//! turn takes four times as many acquisitions the next time, one that was waited for twice as many;
+//! each one that others find over takes half as many.
 //!
 //! **Invariants.** Mutual exclusion; each holder sees all that earlier ones did. `bias` is written
 //! under the word only, and to a worker only by that worker. One `in_op` for each worker, so: *no
@@ -91,6 +93,8 @@ enum End {
     OwnLease,
     /// Leased to another worker, whose turn is over.
     Lease,
+    /// Leased to another worker, for whose turn's end the caller has waited.
+    AwaitedLease,
     /// Leased to another worker, in the middle of its turn.
     RevokedLease,
     /// Biased for good to another worker, or to this one with an old key.
@@ -109,6 +113,7 @@ impl Run {
             }
             // Nothing was lost by it: the next one comes sooner, in the end at once.
             End::Lease => self.lease_threshold = self.lease_threshold.saturating_sub(1),
+            End::AwaitedLease => self.lease_threshold = (self.lease_threshold + 1).min(MOST_THRESHOLD),
             End::RevokedLease => self.lease_threshold = (self.lease_threshold + 2).min(MOST_THRESHOLD),
             End::Bias => self.bias_threshold = (self.bias_threshold + 1).clamp(REFUSED_THRESHOLD, MOST_THRESHOLD),
         }
@@ -316,13 +321,16 @@ impl BiasedLock {
         }
         let owner = find(BiasOwner::number_of(bias));
         if BiasOwner::is_lease(bias) {
+            let is_own = me.is_some_and(|me| std::ptr::eq(me, owner));
+            // (Before the bias is wiped out: the owner goes on by it meanwhile.)
+            let was_awaited = !is_own && owner.wait_for_end(bias);
             self.bias.store(NOBODY, Relaxed);
-            if me.is_some_and(|me| std::ptr::eq(me, owner)) {
+            if is_own {
                 // Of an earlier turn.
                 return End::OwnLease;
             }
             if owner.has_ended(bias) {
-                return End::Lease;
+                return if was_awaited { End::AwaitedLease } else { End::Lease };
             }
             owner.evict(self.address(), true);
             return End::RevokedLease;
