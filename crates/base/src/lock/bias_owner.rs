@@ -250,9 +250,9 @@ impl BiasOwner {
     /// A turn of a task that talks is mostly shorter than a fence: a stage of a pipeline fills a
     /// channel of 64 slots in a microsecond. (With the fence at once, neighbours on two workers
     /// fought for each message, and the debts forbade leases: a quarter of all lock operations
-    /// went by the word, and a hop took 23 ns instead of 15.) The time counts as that of a fence
-    /// does: tasks that all use one channel had better have no leases. (Where it did not count,
-    /// futures of `hub` and `alltoall` took a tenth longer.)
+    /// went by the word, and a hop took 29 ns instead of 20: `docs/BENCHMARKS.md`.) The time counts
+    /// as that of a fence does: tasks that all use one channel had better have no leases. (Where it
+    /// did not count, futures of `hub` and `alltoall` took 13 and 20 % longer.)
     #[cold]
     #[inline(never)]
     pub(super) fn wait_for_end(&self, lease: u32) -> bool {

@@ -1,6 +1,7 @@
 use super::bias_owner::{self, BiasOwner};
 use super::biased::BiasedLock;
 use crate::sys::fence::membarrier_works;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// So many acquisitions by this worker, in one turn.
 fn use_for_a_turn(lock: &BiasedLock, me: &'static BiasOwner, times: u32) {
@@ -86,6 +87,26 @@ fn a_revoked_lease_takes_longer() {
         use_in_turn(&lock, me);
     }
     assert!(lock.is_leased_to(me));
+    // (The number is not given back: its debts are no other test's.)
+}
+
+/// Who waits for the end of a lease waits in vain, for which the owner owes, or finds it over.
+#[test]
+fn the_end_of_a_lease_is_waited_for() {
+    if !membarrier_works() {
+        return;
+    }
+    // (So that the cost of a fence is known, which is the bound.)
+    crate::sys::fence::heavy();
+    let me = bias_owner::take().expect("a number for this thread");
+    let lock = BiasedLock::new();
+    (0..2).for_each(|_| use_in_turn(&lock, me));
+    let (first, debt) = (me.lease.load(Relaxed), me.debt());
+    assert!(!me.wait_for_end(first) && me.debt() > debt, "in vain");
+    let debt = me.debt();
+    // SAFETY: this thread plays that worker, and is in no lock.
+    unsafe { me.end_turn() };
+    assert!(!me.wait_for_end(first) && me.debt() == debt, "there was nothing to wait for");
     // (The number is not given back: its debts are no other test's.)
 }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug)]
 pub(super) struct Wall {
     path: PathBuf,
-    place: &'static Site,
+    site: &'static Site,
 }
 
 /// Where groups can be made.
@@ -71,14 +71,14 @@ impl Wall {
     /// For a program that may use so much memory, and write so much output and error each into
     /// memory. `None`: the system does not let us.
     pub(super) fn new(memory: u64, output: u64) -> Option<Wall> {
-        static PLACE: OnceLock<Option<Site>> = OnceLock::new();
-        let works = |place: &Site| place.make(u64::MAX >> 1).is_ok_and(|path| fs::remove_dir(path).is_ok());
+        static SITE: OnceLock<Option<Site>> = OnceLock::new();
+        let works = |site: &Site| site.make(u64::MAX >> 1).is_ok_and(|path| fs::remove_dir(path).is_ok());
         let find = || Site::all(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo")).into_iter().find(works);
-        let place = PLACE.get_or_init(find).as_ref()?;
+        let site = SITE.get_or_init(find).as_ref()?;
         LEFT.lock().retain(|path| fs::remove_dir(path).is_err());
         let more = (memory / 8).saturating_add(output.saturating_mul(2)).saturating_add(16 << 20);
-        let path = place.make(memory.saturating_add(more)).ok()?;
-        Some(Wall { path, place })
+        let path = site.make(memory.saturating_add(more)).ok()?;
+        Some(Wall { path, site })
     }
     /// The process, and all that it forks from now on.
     pub(super) fn put_in(&self, process: libc::pid_t) -> io::Result<()> {
@@ -87,10 +87,10 @@ impl Wall {
     /// Has the system killed one of its processes, because together they have too much? Then how
     /// much that was.
     pub(super) fn killed_at(&self) -> Option<u64> {
-        let kills = read(self.path.join(self.place.version.kills()));
+        let kills = read(self.path.join(self.site.version.kills()));
         let kills = kills.lines().find_map(|line| line.strip_prefix("oom_kill "));
         kills.filter(|kills| kills.trim() != "0")?;
-        Some(read(self.path.join(self.place.version.peak())).trim().parse().unwrap_or(0))
+        Some(read(self.path.join(self.site.version.peak())).trim().parse().unwrap_or(0))
     }
 }
 
@@ -98,7 +98,7 @@ impl Drop for Wall {
     fn drop(&mut self) {
         for process in read(self.path.join("cgroup.procs")).lines() {
             // (It may have ended.)
-            _ = write(&self.place.own.join("cgroup.procs"), process);
+            _ = write(&self.site.own.join("cgroup.procs"), process);
         }
         if fs::remove_dir(&self.path).is_err() {
             LEFT.lock().push(std::mem::take(&mut self.path));
@@ -109,7 +109,7 @@ impl Drop for Wall {
 impl Site {
     /// Those that there may be, by what the system says of our groups and of what is mounted.
     fn all(groups: &str, mounts: &str) -> Vec<Site> {
-        let place = |mount: &str| {
+        let site = |mount: &str| {
             let (before, after) = mount.split_once(" - ")?;
             let (before, mut after) = (before.split(' ').collect::<Vec<_>>(), after.split(' '));
             let (root, point) = (*before.get(3)?, Path::new(*before.get(4)?));
@@ -134,7 +134,7 @@ impl Site {
             };
             Some(Site { version, own, parent })
         };
-        mounts.lines().filter_map(place).collect()
+        mounts.lines().filter_map(site).collect()
     }
 
     /// A new group in which processes may have so much memory.

@@ -55,8 +55,9 @@ fn try_run(command: &mut Command, rules: &Watched<'_>) -> io::Result<Ended> {
     let (mut out, mut err) =
         (outputs.out.open(outputs.append, limits.output)?, outputs.err.open(outputs.append, limits.output)?);
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
-    let leader = group.spawn(command).map_err(|error| what_is_missing(command, error))?;
+    // (Before the program is there: it is to be outside of its wall as shortly as can be.)
     let wall = (limits.memory > 0).then(|| Wall::new(limits.memory, limits.output)).flatten();
+    let leader = group.spawn(command).map_err(|error| what_is_missing(command, error))?;
     // (One that has ended by now needs none.)
     let wall = wall.filter(|wall| wall.put_in(leader).is_ok());
     let written = || Written { out: outputs.out.written(&out), err: outputs.err.written(&err) };

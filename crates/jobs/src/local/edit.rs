@@ -135,7 +135,8 @@ impl Edit {
     pub fn after_started(self, job: impl Into<JobRef>) -> Edit {
         self.depends(job, When::Started)
     }
-    /// One of the dependencies that this edit names is enough.
+    /// One of the dependencies is enough: of those that this edit names, or else of those that the
+    /// job has.
     pub fn any_is_enough(mut self) -> Edit {
         self.any = true;
         self
@@ -172,7 +173,11 @@ impl Queue {
             change.group = group.as_ref().map(|name| machine.group(name)).transpose()?;
             change.begin = begin.map(|begin| begin.time(now));
             let afters = after.as_ref().map(|after| after.iter().map(|(job, when)| After { job: job.id, when: *when }));
-            change.after = afters.map(|after| (after.collect(), any));
+            change.after = match afters {
+                Some(after) => Some((after.collect(), any)),
+                None if any => machine.one(id).map(|row| (row.after, true)),
+                None => None,
+            };
             machine.change(now, id, change.clone(), &known)?;
             if let (Some(body), Some(demand)) = (machine.payload(id), machine.demand(id)) {
                 body.limit(demand);

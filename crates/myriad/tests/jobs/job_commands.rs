@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-fn shell(script: &str) -> CommandSpec {
+pub(super) fn shell(script: &str) -> CommandSpec {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
     CommandSpec::new(command)

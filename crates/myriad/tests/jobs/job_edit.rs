@@ -71,6 +71,12 @@ fn edits_of_dependencies() {
             q.edit(&job, Edit::new().after(&new)).unwrap();
             job.release().unwrap();
             assert_eq!(job.join(), Ok(8));
+            // One of those that it has is enough.
+            let (first, second) = (held(&q), held(&q));
+            let job = q.submit(Job::new(|| 9).after(&first).after(&second)).unwrap();
+            q.edit(&job, Edit::new().any_is_enough()).unwrap();
+            second.release().unwrap();
+            assert_eq!((job.join(), first.state()), (Ok(9), State::Pending));
             // One that never will be, and one of two that is.
             let job = held(&q);
             q.edit(&job, Edit::new().after(&old).after(&new).any_is_enough()).unwrap();

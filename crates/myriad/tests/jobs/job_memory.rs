@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
-/// Kilobytes of memory.
-fn memory() -> u64 {
+/// A line of what the system says of this process.
+pub(super) fn kilobytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+}
+fn memory() -> u64 {
+    kilobytes("VmRSS:")
 }
 
 /// A queue of so many jobs, all behind one. Returns the memory while all wait.

@@ -2,18 +2,14 @@
 //! nor a disk fills up.
 
 use crate::common::{assert_ok, each, in_child};
+use crate::job_commands::shell;
 use crate::job_engine::until;
-use myriad::jobs::{CommandOutput, CommandSpec, Job, Local, State};
+use crate::job_memory::kilobytes;
+use myriad::jobs::{CommandOutput, Job, Local, State};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const MB: u64 = 1 << 20;
-
-fn shell(script: &str) -> CommandSpec {
-    let mut command = Command::new("sh");
-    command.args(["-c", script]);
-    CommandSpec::new(command)
-}
 
 fn new_file() -> PathBuf {
     std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()))
@@ -34,12 +30,6 @@ fn in_own_process(most: u64, body: impl Fn() + Sync) {
         });
     });
     assert_ok(&output);
-}
-
-fn kilobytes(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// A script that leaves a process outside of the group, which has both outputs open, and a file
