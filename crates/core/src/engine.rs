@@ -34,14 +34,14 @@ pub mod reactor {
     pub use crate::sched::driver::reactor::Reactor;
 
     /// The reactor of the calling task's pool, or, of another caller, that of the global runtime.
-    /// If there is none yet, `make` makes it.
+    /// If there is none yet, `make` makes it; of two that are made at the same time one is dropped.
     ///
     /// # Errors
     /// Those of `make`.
     ///
     /// # Panics
     /// In a child of a fork, for a runtime of the parent: nobody would look.
-    pub fn here<E>(make: impl FnOnce() -> Result<&'static dyn Reactor, E>) -> Result<&'static dyn Reactor, E> {
+    pub fn here<E>(make: impl FnOnce() -> Result<Box<dyn Reactor>, E>) -> Result<&'static dyn Reactor, E> {
         let pool = crate::runtime::pools::here().inner();
         pool.expect_here();
         let workers = &pool.workers;

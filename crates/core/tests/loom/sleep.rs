@@ -28,7 +28,7 @@ impl Interrupted {
     /// That of this pool, from now on.
     fn of(w: &TestPool) {
         let reactor = Interrupted { entered: AtomicBool::new(false), word: Parker::new(1) };
-        w.workers.reactor.get_or_set(Box::leak(Box::new(reactor)));
+        w.workers.reactor.get_or_set(Box::new(reactor));
     }
 }
 

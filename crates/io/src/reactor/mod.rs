@@ -71,7 +71,7 @@ pub(crate) struct Epoll {
 impl Epoll {
     /// That of the calling task's pool; of a future on another thread, the global runtime's.
     pub(crate) fn here() -> io::Result<&'static Epoll> {
-        let reactor: &dyn Any = reactor::here(|| Epoll::new().map(|epoll| Box::leak(Box::new(epoll)) as &dyn Reactor))?;
+        let reactor: &dyn Any = reactor::here(|| Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn Reactor>))?;
         Ok(reactor.downcast_ref::<Epoll>().expect("this crate makes all reactors"))
     }
 

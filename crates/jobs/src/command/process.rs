@@ -239,8 +239,12 @@ mod test {
         while used_by(leader).memory < 150 << 20 {
             assert!(!pidfd.has_ended(leader, Duration::from_millis(1)));
         }
-        let parts = memory_in_parts(leader);
-        assert!((32 << 20..64 << 20).contains(&parts), "{parts}");
+        // (A child that starts its program meanwhile lets its share go to those counted before it.)
+        let mut parts = 0;
+        while parts < 32 << 20 {
+            parts = memory_in_parts(leader);
+        }
+        assert!(parts < 64 << 20, "{parts}");
         assert!(group.signal(libc::SIGKILL));
         group.reap().unwrap();
     }

@@ -28,7 +28,7 @@ use std::time::Duration;
 ///
 /// Its methods do not panic, and block nowhere but in [`wait`](Reactor::wait). They wake under no
 /// lock: a waker is user code, after which the calling thread may have another worker's role.
-pub trait Reactor: Any + Sync {
+pub trait Reactor: Any + Send + Sync {
     /// Looks for events without waiting, unless somebody is in it, and wakes those that they are
     /// for. True: there were some. With `seldom`, only if nobody has looked for a while.
     fn poll(&self, seldom: bool) -> bool;
@@ -68,7 +68,7 @@ pub trait Reactor: Any + Sync {
 }
 
 /// A pool's reactor, if it has one.
-pub(crate) struct ReactorPlace(Fact<&'static dyn Reactor>);
+pub(crate) struct ReactorPlace(Fact<Box<dyn Reactor>>);
 
 impl Default for ReactorPlace {
     fn default() -> ReactorPlace {
@@ -80,12 +80,13 @@ impl ReactorPlace {
     /// The reactor.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&'static dyn Reactor> {
-        self.0.peek().copied()
+        self.0.peek().map(|reactor| &**reactor)
     }
 
     /// Sets the reactor, for good, unless there is one of this process; the one that there is then.
-    pub(crate) fn get_or_set(&self, reactor: &'static dyn Reactor) -> &'static dyn Reactor {
-        *self.0.get_if(|there| there.is_here(), || reactor)
+    /// (Of two that come at the same time one goes.)
+    pub(crate) fn get_or_set(&self, reactor: Box<dyn Reactor>) -> &'static dyn Reactor {
+        &**self.0.get_if(|there| there.is_here(), || reactor)
     }
 
     /// Enters it, if there is one and nobody is in it.
@@ -126,5 +127,51 @@ impl Drop for InReactor {
 impl fmt::Debug for InReactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("InReactor")
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use std::sync::Arc;
+
+    struct Idle(#[expect(dead_code, reason = "for its count")] Arc<()>);
+
+    impl Reactor for Idle {
+        fn poll(&self, _: bool) -> bool {
+            false
+        }
+        fn poll_for_blocked(&self) -> bool {
+            false
+        }
+        fn has_events(&self) -> bool {
+            false
+        }
+        fn enter(&self) -> bool {
+            false
+        }
+        fn wait(&self, _: Option<Duration>) {}
+        fn leave(&self) -> bool {
+            false
+        }
+        fn interrupt(&self) {}
+        fn end(&self) {}
+        fn describe(&self, _: usize) -> Option<String> {
+            None
+        }
+        fn is_here(&self) -> bool {
+            true
+        }
+    }
+
+    /// Two workers may each make the first one of their pool.
+    #[test]
+    fn one_that_comes_too_late_is_dropped() {
+        let [first, second] = [Arc::new(()), Arc::new(())];
+        let place = ReactorPlace::default();
+        let set = place.get_or_set(Box::new(Idle(first.clone())));
+        let again = place.get_or_set(Box::new(Idle(second.clone())));
+        assert!(std::ptr::eq(set, again));
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 1));
     }
 }
