@@ -66,6 +66,11 @@ impl Baton {
         }
     }
 
+    /// Does the thread sleep? A hint.
+    pub fn sleeps(&self) -> bool {
+        self.parker.word.load(Relaxed) == ASLEEP
+    }
+
     /// Waits for the turn.
     pub fn wait(&self) -> Order {
         let word = &self.parker.word;

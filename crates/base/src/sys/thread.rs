@@ -3,10 +3,12 @@
 //! [`cores`] finds out what the process may use, [`Topology`] which processors are near each other.
 //! Nothing here keeps state.
 
+mod affinity;
 pub mod cores;
 mod topology;
 pub mod waits;
 
+pub use affinity::Affinity;
 pub use cores::{Cores, available, processors, processors_now};
 pub use topology::{Distance, Topology};
 

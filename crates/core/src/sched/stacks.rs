@@ -7,6 +7,8 @@
 //! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one
 //! is warm.
 
+mod wakes;
+
 use super::worker::{Peer, Role, Worker, set_current};
 use crate::queue::parked::Parked;
 use crate::sched::busy;
@@ -15,11 +17,12 @@ use myriad_base::stack::overflow;
 use myriad_base::stack::pool::{NoStack, StackPool};
 use myriad_base::stack::switch;
 use myriad_base::stack::threads::{Baton, Order};
-use myriad_base::sys::thread;
+use myriad_base::sys::thread::{self, Affinity};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 // Numbers for the list of threads, and not in a model.
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use wakes::Wakes;
 
 /// Idle OS threads that are kept; more end when the worker has nothing to do.
 const KEEP_THREADS: usize = 64;
@@ -48,6 +51,8 @@ pub(crate) struct Stacks {
     me: Cell<*const OsStack>,
     /// What a stack of the worker's runs.
     run_loop: Cell<RunLoop>,
+    /// In threads mode: where a hand-over wakes the next thread.
+    wakes: Wakes,
 }
 
 /// A thread of threads mode, on its own stack.
@@ -58,8 +63,11 @@ pub(crate) struct OsStack {
     fresh: Parked,
     /// Above this address there is room.
     floor: Cell<usize>,
-    /// The system's number of the thread.
-    tid: Cell<u32>,
+    /// The system's number of the thread; 0 until it runs.
+    tid: AtomicU32,
+    /// The giver of a turn keeps the thread on a processor, and it had this before. Written by the
+    /// giver before the turn.
+    kept: Cell<Option<Affinity>>,
     /// A task of a group runs on it: only its own worker goes on with it.
     pinned: AtomicBool,
     /// A task on it has had a context, and may have it yet: any worker that goes on with it has to
@@ -75,7 +83,8 @@ impl OsStack {
             baton: Baton::default(),
             fresh: Parked::new(None),
             floor: Cell::new(usize::MAX),
-            tid: Cell::new(0),
+            tid: AtomicU32::new(0),
+            kept: Cell::new(None),
             pinned: AtomicBool::new(false),
             contexts: Cell::new(false),
             worker: Cell::new(w),
@@ -85,7 +94,7 @@ impl OsStack {
     /// On the thread itself, first.
     fn set_thread(&self) {
         self.floor.set(floor());
-        self.tid.set(thread::id());
+        self.tid.store(thread::id(), Relaxed);
     }
 
     /// The calling thread, whose stack this is, was given a role: of the worker that it had before,
@@ -101,7 +110,10 @@ impl OsStack {
         }
         w.stacks.me.set(self);
         w.stacks.room_floor.set(self.floor.get());
-        w.thread.store(self.tid.get(), Relaxed);
+        w.thread.store(self.tid.load(Relaxed), Relaxed);
+        if w.stacks.wakes.roams.get() {
+            w.stacks.wakes.end(self.kept.take());
+        }
     }
 }
 
@@ -118,6 +130,7 @@ impl Default for Stacks {
             thread_stack: UnsafeCell::new(null_mut()),
             me: Cell::new(null()),
             run_loop: Cell::new(|_| LoopEnd::Stopped),
+            wakes: Wakes::default(),
         }
     }
 }
@@ -127,6 +140,7 @@ impl Stacks {
     pub(crate) fn begin(&self, w: &Worker, config: &Config, run_loop: RunLoop) {
         self.run_loop.set(run_loop);
         self.threads.set(!config.fibers);
+        self.wakes.roams.set(config.cpus.is_none());
         // In threads mode its thread takes the role (`OsStack::take_role`).
         self.me.set(if config.fibers { std::ptr::from_ref(w).cast() } else { null() });
         w.thread.store(thread::id(), Relaxed);
@@ -232,8 +246,11 @@ impl Stacks {
         let address = stack.expose_provenance();
         let index = w.shared.index;
         let name = config.threads.name(index, || format!("{}-{index}.{made}", config.name));
+        // The thread is wanted where the caller is about to block.
+        let kept = self.wakes.roams.get().then(|| wakes::keep_here(0)).flatten();
         let started =
-            w.pool.spawn_thread(name, move || os_stack_main(peer, std::ptr::with_exposed_provenance(address)));
+            w.pool.spawn_thread(name, move || os_stack_main(peer, std::ptr::with_exposed_provenance(address), kept));
+        wakes::let_go(kept);
         if let Err(error) = started {
             // SAFETY: the thread does not exist.
             drop(unsafe { Box::from_raw(stack) });
@@ -328,6 +345,9 @@ impl Stacks {
         // so it stands. `me` is this thread's own.
         unsafe {
             (*to).worker.set(w);
+            if self.wakes.roams.get() && (*to).baton.sleeps() {
+                (*to).kept.set(self.wakes.begin((*to).tid.load(Relaxed)));
+            }
             Baton::give(&raw const (*to).baton, Order::Go);
             // From here on the worker is another thread's.
             if (*me).baton.wait() == Order::Exit {
@@ -446,7 +466,8 @@ extern "C" fn fiber_main() -> ! {
 }
 
 /// The body of a further thread in threads mode.
-fn os_stack_main(w: &'static Peer, stack: *const OsStack) {
+fn os_stack_main(w: &'static Peer, stack: *const OsStack, kept: Option<Affinity>) {
+    wakes::let_go(kept);
     // SAFETY: made by `add_thread` for this thread, which frees it at its end. A reference until
     // then, and no box: others write to it meanwhile, by pointers.
     let me = unsafe { &*stack };
