@@ -131,6 +131,12 @@ pub(crate) fn framed<Frame>(frame: *const Frame) -> usize {
     frame.expose_provenance().wrapping_neg()
 }
 
+/// The address of the frame, by the word of a task that runs and has, or has left, a frame.
+#[inline(always)]
+pub(crate) fn frame(word: usize) -> Option<usize> {
+    (word != RUNS).then(|| word.wrapping_neg())
+}
+
 /// The word of a future between two polls: why it waits, and the address of what it waits for (0:
 /// that is not known).
 #[inline(always)]

@@ -414,7 +414,7 @@ pub(crate) fn check(w: &Worker) {
     let header = task.header();
     // (A task in a frame comes by at each of its checks; only one of a scope has a scope to ask.)
     if header.has_flags(CANCEL_FLAGS | TaskFlags::UNLISTED)
-        && (header.has_flags(CANCEL_FLAGS) || header.kind().has(Kind::SCOPED))
+        && (header.has_flags(CANCEL_FLAGS) || header.kind().has(Kind::SCOPED) && scoped_tasks::is_scope_cancelled(task))
     {
         check_slow(task);
     }

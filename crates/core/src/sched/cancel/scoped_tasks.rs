@@ -331,6 +331,7 @@ impl Frame {
     }
 
     /// What its scope says, if it has one.
+    #[inline(always)]
     fn scope(&self) -> Option<&ScopeHead> {
         // SAFETY: a frame is made by `with`, whose caller has a scope, or null, that stands as
         // long.
@@ -338,6 +339,7 @@ impl Frame {
     }
 
     /// Is its scope cancelled?
+    #[inline(always)]
     pub(super) fn is_cancelled(&self) -> bool {
         // Acquire: pairs with `Scope::cancel`.
         self.scope().is_some_and(|scope| scope.cancelled.load(Acquire))
@@ -347,6 +349,16 @@ impl Frame {
     fn flag_if_cancelled(&self) -> bool {
         self.is_cancelled() && self.task().flags().fetch_or(TaskFlags::CANCELLED, AcqRel) & TaskFlags::CANCELLED == 0
     }
+}
+
+/// Is the scope of the running task, which is `UNLISTED`, cancelled? A few loads, at each of the
+/// task's checks: so the position is not decoded as anywhere else.
+#[inline(always)]
+pub(super) fn is_scope_cancelled(task: RunsHere<'_>) -> bool {
+    let Some(frame) = position::frame(task.header().idx().load(Relaxed)) else { return false };
+    debug_assert_eq!(frame, Frame::of(task).addr());
+    // SAFETY: a frame that the position of what runs here names stands until that leaves it.
+    unsafe { (*std::ptr::with_exposed_provenance::<Frame>(frame)).is_cancelled() }
 }
 
 /// The running task looks whether it is cancelled: its scope may be, and is not asked about tasks
