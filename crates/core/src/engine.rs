@@ -108,6 +108,11 @@ pub mod running {
     pub use crate::sched::pool::ShutdownDelay;
 }
 
+/// Tasks of a scope without handles: [`spawn_detached`](scope::spawn_detached).
+pub mod scope {
+    pub use crate::api::scope::spawn_detached;
+}
+
 /// Errors of joins that are no task's of the engine.
 pub mod join_error {
     pub use crate::api::error::{itself, panicked};

@@ -19,6 +19,8 @@
 //! **Ordering.** `shared`: each count down is AcqRel, so that what any task did is visible after
 //! the wait.
 
+mod detached;
+
 use super::handle::JoinHandle;
 use super::{JoinError, TaskClosure, spawn};
 use crate::queue::parked::{BEHIND_NODE, Parked, Resumable};
@@ -48,6 +50,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::null_mut;
+
+pub use detached::spawn_detached;
 
 const OPEN: isize = isize::MAX / 2;
 
@@ -487,6 +491,20 @@ unsafe fn run_job<F, T>(task: *mut Header, mode: Mode) -> Ended
 where
     F: FnOnce() -> T,
 {
+    // SAFETY: this function's contract.
+    unsafe { run_job_by::<F, T>(task, mode, |f, _| f()) }
+}
+
+/// The same; `call` calls the closure, and is told the scope.
+///
+/// # Safety
+/// As for [`run_job`].
+#[inline(always)]
+unsafe fn run_job_by<F, T>(
+    task: *mut Header,
+    mode: Mode,
+    call: impl FnOnce(F, *const Scope<'static, 'static>) -> T,
+) -> Ended {
     // SAFETY: `task` is the caller's, and `mode` says what its payload is (this function's
     // contract): the job, which is taken out once, or the outcome. The scope's frame stands until
     // `down`.
@@ -516,7 +534,7 @@ where
             if (*task).has_flags(TaskFlags::CANCELLED) || (*scope).head.cancelled.load(Acquire) {
                 cancel::never_start(f)
             } else {
-                user_code::body(f)
+                user_code::body(|| call(f, scope))
             }
         });
         match result {

@@ -194,6 +194,16 @@ impl<T> Created<T> {
     }
 }
 
+impl Created<()> {
+    /// The right to run it: its handle is given up before there was one. (Nothing is left of a
+    /// result that is nothing.)
+    #[inline(always)]
+    pub(crate) fn into_detached(self) -> Unstarted {
+        self.0.header().detach_alone();
+        self.0
+    }
+}
+
 impl<T> NewFuture<T> {
     /// As [`Created::through`].
     #[inline(always)]

@@ -34,6 +34,16 @@ impl Worker {
         held
     }
 
+    /// Queues a closure that nobody holds, while [`is_plain`](Self::is_plain).
+    #[inline(always)]
+    pub(crate) fn push_detached(&self, task: Unstarted) {
+        self.debug_assert_knows_context();
+        self.counters.spawned.add(1);
+        if self.deque().push_plain(task) {
+            self.serve_requests();
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn push_inheriting<'a>(&self, task: Created<OneTask<'a>>) -> HeldTask<OneTask<'a>> {
