@@ -69,7 +69,7 @@ ALLOWED = {
         "protocol": "",
         "stored": "",
         "view": "",
-        "graph": "one_by_one panic view",
+        "graph": "one_by_one panic protocol view",
         "region": "graph",
         "dataflow": "graph one_by_one protocol stored",
         "ops": "panic",

@@ -2,10 +2,11 @@
 
 use super::builder::GraphBuilder;
 use super::levels::levels;
-use super::node::Node;
+use super::node::{Marks, Node};
 use super::{Extra, Graph};
 use crate::one_by_one::OneByOne;
-use myriad_base::sys::atomic::{AtomicBool, AtomicU32};
+use crate::protocol::Count;
+use myriad_base::sys::atomic::AtomicBool;
 use myriad_sync::lock::Semaphore;
 use std::fmt;
 
@@ -139,23 +140,16 @@ pub(super) fn build(builder: GraphBuilder<'_>) -> Result<Graph<'_>, BuildError> 
     }
     let (mut nodes, mut extras, mut names) =
         (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
-    for (at, draft) in drafts.into_inner().into_iter().enumerate() {
-        let (predecessors, (row, end, branches_end)) = (predecessors[at], rows[at]);
-        nodes.push(Node {
-            body: draft.body,
-            row,
-            end,
-            predecessors,
-            pending: AtomicU32::new(predecessors),
-            doomed: AtomicBool::new(false),
-            special: draft.is_choice || draft.limits.is_some(),
-        });
+    for (draft, (row, end, branches_end)) in drafts.into_inner().into_iter().zip(rows) {
+        let marks = Marks::new(draft.is_choice || draft.limits.is_some());
+        nodes.push(Node { body: draft.body, row, end, marks });
         extras.push(Extra { limits: draft.limits, branches_end });
         names.push(draft.name);
     }
     Ok(Graph {
         number: graph,
         nodes: OneByOne::from(nodes),
+        counts: predecessors.into_iter().map(Count::new).collect(),
         extras: extras.into(),
         names: names.into(),
         successors: successors.into(),

@@ -9,6 +9,7 @@ mod levels;
 mod limits;
 mod name;
 mod node;
+mod offer;
 mod run;
 mod run_async;
 mod traced;
@@ -23,8 +24,9 @@ pub use node::NodeResult;
 pub use run_async::RunAsync;
 
 use crate::one_by_one::OneByOne;
+use crate::protocol::Count;
 use limits::Limits;
-use myriad_base::sys::atomic::{AtomicBool, Ordering::Relaxed};
+use myriad_base::sys::atomic::AtomicBool;
 use myriad_sync::lock::Semaphore;
 use node::Node;
 use std::fmt;
@@ -62,6 +64,7 @@ use std::sync::Arc;
 pub struct Graph<'env> {
     number: u32,
     nodes: OneByOne<Node<'env>>,
+    counts: Box<[Count]>,
     extras: Box<[Extra<'env>]>,
     names: Arc<[Name]>,
     /// For each node, in a row: what comes after it, then its branches.
@@ -176,15 +179,18 @@ impl<'env> Graph<'env> {
     /// All counts are as at the beginning.
     #[cold]
     fn reset(&self) {
-        for node in self.nodes.iter() {
-            node.pending.store(node.predecessors, Relaxed);
-            node.doomed.store(false, Relaxed);
-        }
+        self.counts.iter().for_each(Count::reset);
+        self.nodes.iter().for_each(|node| node.marks.set_doomed(false));
     }
 
     /// What comes after a node.
     fn after(&self, node: usize) -> &[u32] {
-        let node = &self.nodes[node];
+        self.row(&self.nodes[node])
+    }
+
+    /// What comes after this node.
+    #[inline(always)]
+    fn row(&self, node: &Node<'_>) -> &[u32] {
         &self.successors[node.row as usize..node.end as usize]
     }
 

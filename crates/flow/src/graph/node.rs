@@ -1,6 +1,6 @@
 //! A node of a graph, as a run reads it.
 
-use myriad_base::sys::atomic::{AtomicBool, AtomicU32};
+use myriad_base::sys::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// What a body says that fails.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -8,22 +8,52 @@ pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A body, which says which branch is next; that counts only in a choice.
 pub(crate) type Body<'env> = Box<dyn Fn() -> Result<u32, Error> + Send + Sync + 'env>;
 
-/// All that a run needs to know of a node that ends well, in one place.
+/// What a run needs to know of a node when its turn has come. (Two of them fill a cache line.)
+#[repr(align(32))]
 pub(super) struct Node<'env> {
     pub(super) body: Body<'env>,
     /// Where the row of its successors begins and ends; of a choice's, those in front of `branches`
     /// come after it, and the others are its branches.
     pub(super) row: u32,
     pub(super) end: u32,
-    /// How many nodes it comes after.
-    pub(super) predecessors: u32,
-    /// How many of these have not ended in this run; all again, when the last has. Not counted
-    /// where there is one. The start by a choice changes nothing in it.
-    pub(super) pending: AtomicU32,
-    /// One of these has failed or was skipped. Written before `pending` is counted down.
-    pub(super) doomed: AtomicBool,
+    pub(super) marks: Marks,
+}
+
+/// What is said of few nodes, in one word: most have none of this.
+pub(super) struct Marks(AtomicU8);
+
+impl Marks {
+    /// One in front of it has failed or was skipped. Written before its count is counted down.
+    const DOOMED: u8 = 1;
     /// It is a choice, or has limits.
-    pub(super) special: bool,
+    const SPECIAL: u8 = 2;
+
+    pub(super) fn new(special: bool) -> Self {
+        Marks(AtomicU8::new(if special { Self::SPECIAL } else { 0 }))
+    }
+
+    /// Is anything said of it?
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        // Relaxed, here and below: the count that has made the node ready is the order.
+        self.0.load(Relaxed) != 0
+    }
+
+    pub(super) fn is_special(&self) -> bool {
+        self.0.load(Relaxed) & Self::SPECIAL != 0
+    }
+
+    pub(super) fn is_doomed(&self) -> bool {
+        self.0.load(Relaxed) & Self::DOOMED != 0
+    }
+
+    pub(super) fn set_doomed(&self, doomed: bool) {
+        if doomed {
+            self.0.fetch_or(Self::DOOMED, Relaxed);
+        } else {
+            self.0.fetch_and(!Self::DOOMED, Relaxed);
+        }
+    }
 }
 
 /// What the body of a node returns: nothing, or a `Result`.

@@ -8,19 +8,15 @@
 //! and a thief, which takes the oldest task, gets the node that is farthest from the worker's next
 //! one. (Where the first ones were offered first, the two worked on neighbours, whose values share
 //! cache lines: figures in `docs/dev/FIGURES.md`.)
-//!
-//! Where many come after a node, their row is cut in half, and in half again, and the far halves
-//! are offered as they are, to be counted down by who takes them. So others have half of the row
-//! at once, and there are few tasks at a time. (On one worker a row of 100,000 takes as long as
-//! with a task for each node at once.)
 
 use super::Graph;
 use super::error::{Cause, RunError};
 use super::levels::ReadyNodes;
-use super::node::{Error, Node};
+use super::node::Error;
+use super::offer::ROW;
 use crate::view::TraceOfRun;
 use myriad_base::sys::atomic::AtomicBool;
-use myriad_base::sys::atomic::Ordering::{AcqRel, Relaxed};
+use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::Scope;
 use myriad_core::cancel;
@@ -29,20 +25,16 @@ use myriad_core::engine::user_code;
 use myriad_core::engine::{self, running, split};
 use std::collections::VecDeque;
 
-/// A row that is longer is cut. (At 8, what the tasks of halves cost whose nodes are not yet ready
-/// was a fifth of all that a run of Cholesky's factorization has to do beside the bodies.)
-const ROW: usize = 64;
-
 /// What the tasks of a run have in common.
 pub(super) struct Run<'g, 'env> {
     graph: &'g Graph<'env>,
-    failed: Mutex<Vec<(u32, Cause)>>,
+    pub(super) failed: Mutex<Vec<(u32, Cause)>>,
     /// No task of a node was dropped before it began. Written before the scope ends, which is the
     /// order.
-    is_whole: AtomicBool,
+    pub(super) is_whole: AtomicBool,
     trace: Option<&'g TraceOfRun>,
     /// If the critical path goes first. Then a task that has neither node nor row takes one here.
-    ready: Option<ReadyNodes<'g>>,
+    pub(super) ready: Option<ReadyNodes<'g>>,
 }
 
 impl<'env> Graph<'env> {
@@ -103,65 +95,95 @@ impl<'g, 'env> Run<'g, 'env> {
         // (Graphs within graphs need a stack of any depth.)
         let in_place = running::has_room(engine::home());
         myriad_core::scope(|s| {
-            if in_place { self.go::<RANKED>(s, None, starts) } else { self.offer::<RANKED>(s, None, starts) }
+            if in_place { self.go::<RANKED>(s, None, starts) } else { self.offer_row::<RANKED>(s, starts) }
         });
     }
 
-    /// Makes a task of a node that is ready, or of a row that is to be counted down.
-    #[inline]
-    fn offer<'scope, const RANKED: bool>(
+    /// Runs a node and what becomes ready by that, or what is ready of a row after one has ended.
+    pub(super) fn go<'scope, const RANKED: bool>(
         &'scope self,
         s: &'scope Scope<'scope, '_>,
         node: Option<u32>,
         row: &'g [u32],
     ) {
-        let offered = Offered { run: self, node, row };
-        drop(s.spawn(move || {
-            let Offered { run, node, row } = *std::mem::ManuallyDrop::new(offered);
-            run.go::<RANKED>(s, node, row);
-        }));
-    }
-
-    /// Runs a node and what becomes ready by that, or what is ready of a row after one has ended.
-    fn go<'scope, const RANKED: bool>(&'scope self, s: &'scope Scope<'scope, '_>, node: Option<u32>, row: &'g [u32]) {
-        let mut next = node;
-        // (A task has looked whether it is cancelled as it began.)
-        let mut is_checked = node.is_some();
-        let (mut cancelled, mut count) = (None, 0_u32);
-        if !row.is_empty() {
-            next = self.count_down::<RANKED>(s, row);
+        let first = if !row.is_empty() {
+            self.count_down::<RANKED>(s, row)
         } else if RANKED && node.is_none() {
-            next = self.ready.as_ref().and_then(ReadyNodes::take);
-        }
-        while let Some(at) = next.take() {
-            let node = &self.graph.nodes[at as usize];
-            count = count.wrapping_add(1);
-            // (One that is ranked does not go behind those that are lower, but ends now and then.)
-            let branch = match self.call(at, node, if RANKED { 1 } else { count }, std::mem::take(&mut is_checked)) {
+            self.ready.as_ref().and_then(ReadyNodes::take)
+        } else {
+            node
+        };
+        // (A task has looked whether it is cancelled as it began.)
+        let mut way = Way { next: first, count: 0, is_checked: node.is_some() };
+        let mut cancelled = None;
+        while let Some(at) = way.next {
+            let stop = user_code::body(|| self.go_on::<RANKED>(s, &mut way, at));
+            let result = match stop {
+                Ok(Stop::AtEnd) => break,
+                Ok(Stop::Marked(result)) => result,
+                Ok(Stop::Failed(error)) => Err(failed(error)),
+                Err(payload) if way.next.is_some() => Err(panicked(payload)),
+                Err(payload) => unwind::resume(payload),
+            };
+            let Some(at) = way.next.take() else { break };
+            way.is_checked = false;
+            let branch = match result {
                 Ok(branch) => Some(branch),
                 Err(end) => {
                     cancelled = self.fail(at, *end).or(cancelled);
                     None
                 }
             };
-            next = self.count_down::<RANKED>(s, self.graph.after(at as usize));
-            if node.special
+            way.next = self.count_down::<RANKED>(s, self.graph.after(at as usize));
+            if self.graph.nodes[at as usize].marks.is_special()
                 && let Some(&branch) = branch.and_then(|branch| self.graph.branches(at as usize).get(branch as usize))
-                && let Some(other) = next.replace(branch)
+                && let Some(other) = way.next.replace(branch)
             {
-                self.offer::<RANKED>(s, Some(other), &[]);
+                self.offer::<RANKED>(s, other);
             }
-            if RANKED
-                && count & 1023 == 0
-                && cancelled.is_none()
-                && let Some(at) = next.take()
+            if cancelled.is_none()
+                && way.is_long::<RANKED>()
+                && let Some(at) = way.next.take()
             {
-                // (The worker looks at other things between two tasks.)
-                self.offer::<true>(s, Some(at), &[]);
+                self.offer::<RANKED>(s, at);
             }
         }
         if let Some(payload) = cancelled {
             unwind::resume(payload);
+        }
+    }
+
+    /// The same until a node has not ended well, or has a mark. All of these are in one frame that
+    /// catches panics; `way` says where that was.
+    #[inline(always)]
+    fn go_on<'scope, const RANKED: bool>(
+        &'scope self,
+        s: &'scope Scope<'scope, '_>,
+        way: &mut Way,
+        mut at: u32,
+    ) -> Stop {
+        loop {
+            let node = &self.graph.nodes[at as usize];
+            way.count = way.count.wrapping_add(1);
+            if node.marks.any() || self.trace.is_some() {
+                return Stop::Marked(self.call_marked::<RANKED>(at, way));
+            }
+            way.look::<RANKED>();
+            if let Err(error) = (node.body)() {
+                return Stop::Failed(error);
+            }
+            // (What panics now is no node.)
+            way.next = None;
+            match self.count_down::<RANKED>(s, self.graph.row(node)) {
+                None => return Stop::AtEnd,
+                Some(next) if way.is_long::<RANKED>() => {
+                    self.offer::<RANKED>(s, next);
+                    return Stop::AtEnd;
+                }
+                Some(next) => at = next,
+            }
+            way.next = Some(at);
+            way.is_checked = false;
         }
     }
 
@@ -176,22 +198,20 @@ impl<'g, 'env> Run<'g, 'env> {
         if RANKED && let Some(ready) = &self.ready {
             return self.count_down_ranked(s, row, ready);
         }
-        let mut is_offering = row.len() > ROW;
-        while row.len() > ROW {
-            let (near, far) = row.split_at(row.len() / 2);
-            self.offer::<RANKED>(s, None, far);
-            row = near;
+        let mut is_offering = false;
+        if row.len() > ROW {
+            row = self.offer_halves::<RANKED>(s, row);
+            is_offering = true;
         }
         let mut first = None;
-        let (nodes, has_choices) = (&*self.graph.nodes, self.graph.has_choices);
+        let (counts, has_choices) = (&*self.graph.counts, self.graph.has_choices);
         for &at in row.iter().rev() {
-            let node = &nodes[at as usize];
-            if node.predecessors > 1 && !is_last(node, has_choices) {
+            if !counts[at as usize].is_last(has_choices) {
                 continue;
             }
             if let Some(other) = first.replace(at) {
                 is_offering = true;
-                self.offer::<RANKED>(s, Some(other), &[]);
+                self.offer::<RANKED>(s, other);
             }
         }
         if is_offering {
@@ -208,13 +228,10 @@ impl<'g, 'env> Run<'g, 'env> {
         row: &'g [u32],
         ready: &ReadyNodes<'_>,
     ) -> Option<u32> {
-        let is_ready = |at: &u32| {
-            let node = &self.graph.nodes[*at as usize];
-            node.predecessors <= 1 || is_last(node, self.graph.has_choices)
-        };
+        let is_ready = |at: &u32| self.graph.counts[*at as usize].is_last(self.graph.has_choices);
         let (first, others) = ready.put_all_but_highest(row.iter().copied().filter(is_ready));
         for _ in 0..others {
-            self.offer::<true>(s, None, &[]);
+            self.offer_highest(s);
         }
         if others > 0 {
             split::publish_one();
@@ -222,16 +239,15 @@ impl<'g, 'env> Run<'g, 'env> {
         first
     }
 
-    /// Calls the body of a node, unless one in front of it has failed. `count`: so many this task
-    /// has called. `is_checked`: it need not look whether it is cancelled.
-    #[inline(always)]
-    fn call(&self, at: u32, node: &Node<'env>, count: u32, is_checked: bool) -> Result<u32, Box<End>> {
-        // Relaxed: written before the count that has made the node ready, or by this task.
-        if node.doomed.load(Relaxed) {
+    /// Calls the body of a node that has a mark, or of any node if the run is traced.
+    #[inline(never)]
+    fn call_marked<const RANKED: bool>(&self, at: u32, way: &Way) -> Result<u32, Box<End>> {
+        let node = &self.graph.nodes[at as usize];
+        if node.marks.is_doomed() {
             return Err(skipped());
         }
         let _span = self.trace.map(|trace| trace.begin(at));
-        if node.special
+        if node.marks.is_special()
             && let Some(limits) = &self.graph.extras[at as usize].limits
         {
             return match limits.call(&node.body) {
@@ -239,19 +255,8 @@ impl<'g, 'env> Run<'g, 'env> {
                 Err(payload) => Err(panicked(payload)),
             };
         }
-        match user_code::body(|| {
-            // The nodes before it need not have waited, in a long chain or a loop. So it can be
-            // cancelled, and others of this worker go on now and then.
-            if count & 1023 == 0 {
-                myriad_core::yield_now();
-            } else if !is_checked {
-                cancel::check();
-            }
-            (node.body)()
-        }) {
-            Ok(result) => result.map_err(failed),
-            Err(payload) => Err(panicked(payload)),
-        }
+        way.look::<RANKED>();
+        (node.body)().map_err(failed)
     }
 
     /// A node has not ended well: what comes after it will be skipped. Returns a cancellation that
@@ -262,10 +267,10 @@ impl<'g, 'env> Run<'g, 'env> {
         // Relaxed: the counts that come after this, and the end of the run, are the order.
         if !self.graph.has_choices {
             // For the next run. (With choices it may be started again in this one.)
-            self.graph.nodes[at as usize].doomed.store(false, Relaxed);
+            self.graph.nodes[at as usize].marks.set_doomed(false);
         }
         for &after in self.graph.after(at as usize) {
-            self.graph.nodes[after as usize].doomed.store(true, Relaxed);
+            self.graph.nodes[after as usize].marks.set_doomed(true);
         }
         match end {
             End::Skipped => None,
@@ -281,29 +286,45 @@ impl<'g, 'env> Run<'g, 'env> {
     }
 }
 
-/// One in front of a node has ended: the last? Then the count is as at the beginning again.
-#[inline(always)]
-fn is_last(node: &Node<'_>, has_choices: bool) -> bool {
-    let all = node.predecessors;
-    // AcqRel: what all its predecessors did comes before the node; partner: the same count, by
-    // the others.
-    if has_choices {
-        // In one step: a choice may start one in front of it again at any time.
-        let mut pending = node.pending.load(Relaxed);
-        loop {
-            let next = if pending == 1 { all } else { pending - 1 };
-            match node.pending.compare_exchange_weak(pending, next, AcqRel, Relaxed) {
-                Ok(_) => return pending == 1,
-                Err(now) => pending = now,
-            }
+/// Where a task is that goes from node to node.
+struct Way {
+    /// The node that runs, or is to run.
+    next: Option<u32>,
+    /// So many have begun.
+    count: u32,
+    /// The task need not look whether it is cancelled.
+    is_checked: bool,
+}
+
+impl Way {
+    /// The nodes before this one need not have waited, in a long chain or a loop. So it can be
+    /// cancelled, and others of this worker go on now and then. (A node that is ranked does not go
+    /// behind those that are lower.)
+    #[inline(always)]
+    fn look<const RANKED: bool>(&self) {
+        if !RANKED && self.count & 1023 == 0 {
+            myriad_core::yield_now();
+        } else if !self.is_checked {
+            cancel::check();
         }
     }
-    let is_last = node.pending.fetch_sub(1, AcqRel) == 1;
-    if is_last {
-        // Relaxed: nobody else counts it in this run.
-        node.pending.store(all, Relaxed);
+
+    /// Does the task end here, though there is a next node? (So the worker looks at other things
+    /// between two tasks.)
+    #[inline(always)]
+    fn is_long<const RANKED: bool>(&self) -> bool {
+        RANKED && self.count & 1023 == 0
     }
-    is_last
+}
+
+/// Why a task does not just go on with the next node.
+enum Stop {
+    /// There is none.
+    AtEnd,
+    /// The node has a mark, or the run is traced, and it has ended so.
+    Marked(Result<u32, Box<End>>),
+    /// The body has returned an error.
+    Failed(Error),
 }
 
 /// How a node ends that does not end well.
@@ -328,21 +349,4 @@ fn failed(error: Error) -> Box<End> {
 fn panicked(payload: Payload) -> Box<End> {
     let is_cancellation = unwind::is_cancellation(&payload);
     Box::new(if is_cancellation { End::Cancelled(payload) } else { End::Failed(Cause::panicked(payload)) })
-}
-
-/// What was offered and has not begun; such a task is dropped if it is cancelled before.
-struct Offered<'a, 'g, 'env> {
-    run: &'a Run<'g, 'env>,
-    node: Option<u32>,
-    row: &'g [u32],
-}
-
-impl Drop for Offered<'_, '_, '_> {
-    #[cold]
-    fn drop(&mut self) {
-        let first = self.node.or(self.row.first().copied());
-        let first = first.or_else(|| self.run.ready.as_ref()?.take());
-        self.run.failed.lock().extend(first.map(|node| (node, Cause::Cancelled)));
-        self.run.is_whole.store(false, Relaxed);
-    }
 }

@@ -1,8 +1,10 @@
-//! The loom models of dataflow: the harness is that of the engine (`crates/core/tests/loom/`, whose
-//! `main.rs` has the rules for scripts). There are no tasks: what is ready is counted.
+//! The loom models of dataflow, and of the counts of graphs: the harness is that of the engine
+//! (`crates/core/tests/loom/`, whose `main.rs` has the rules for scripts). There are no tasks: what
+//! is ready is counted.
 //!
 //! ```text
-//! nodes,      the scripts, without mutants                       scripts/loom.sh
+//! counts,     the scripts, without mutants                       scripts/loom.sh
+//! nodes,
 //! running
 //! mutants::*  every (script, mutant, meaning), one process each  scripts/mutants.sh
 //! ```
@@ -10,6 +12,7 @@
 #![cfg(loom)]
 #![allow(unreachable_pub)]
 
+mod counts;
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
 mod mutants;
@@ -21,7 +24,7 @@ mod running;
 use harness::*;
 
 fn scripts() -> impl Iterator<Item = &'static Script> {
-    nodes::SCRIPTS.iter().chain(running::SCRIPTS)
+    nodes::SCRIPTS.iter().chain(running::SCRIPTS).chain(counts::SCRIPTS)
 }
 
 #[test]
@@ -32,4 +35,9 @@ fn nodes_of_dataflow() {
 #[test]
 fn bodies_that_are_cancelled() {
     check(running::SCRIPTS);
+}
+
+#[test]
+fn counts_of_graphs() {
+    check(counts::SCRIPTS);
 }
