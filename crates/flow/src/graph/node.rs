@@ -19,6 +19,8 @@ pub(super) struct Node<'env> {
     pub(super) marks: Marks,
 }
 
+const _: () = assert!(size_of::<Node<'_>>() == 32 || cfg!(loom));
+
 /// What is said of few nodes, in one word: most have none of this.
 pub(super) struct Marks(AtomicU8);
 
