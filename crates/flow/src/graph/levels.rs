@@ -76,6 +76,11 @@ impl<'g> ReadyNodes<'g> {
         (first, count)
     }
 
+    /// This one waits.
+    pub(super) fn put(&self, node: u32) {
+        self.waiting.lock().push(self.entry(node));
+    }
+
     /// The highest of those that wait.
     pub(super) fn take(&self) -> Option<u32> {
         self.waiting.lock().pop().map(|(_, Reverse(node))| node)

@@ -139,13 +139,13 @@ impl<'g, 'env> Run<'g, 'env> {
                 && let Some(&branch) = branch.and_then(|branch| self.graph.branches(at as usize).get(branch as usize))
                 && let Some(other) = way.next.replace(branch)
             {
-                self.offer::<RANKED>(s, other);
+                self.offer_in_order::<RANKED>(s, other);
             }
             if cancelled.is_none()
                 && way.is_long::<RANKED>()
                 && let Some(at) = way.next.take()
             {
-                self.offer::<RANKED>(s, at);
+                self.offer_in_order::<RANKED>(s, at);
             }
         }
         if let Some(payload) = cancelled {
@@ -177,7 +177,7 @@ impl<'g, 'env> Run<'g, 'env> {
             match self.count_down::<RANKED>(s, self.graph.row(node)) {
                 None => return Stop::AtEnd,
                 Some(next) if way.is_long::<RANKED>() => {
-                    self.offer::<RANKED>(s, next);
+                    self.offer_in_order::<RANKED>(s, next);
                     return Stop::AtEnd;
                 }
                 Some(next) => at = next,
