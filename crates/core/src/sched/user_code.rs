@@ -67,7 +67,10 @@ pub(crate) fn call_as<R>(w: Option<Role>, f: impl FnOnce() -> R) -> (Option<Role
             (Some(w), result)
         }
         w => {
-            let result = if fault("panics-pass") { Ok(f()) } else { unwind::catch(|| cancel::hold_off(f)) };
+            // (Not ended by a drop: all that unwinds is caught here.)
+            let held = cancel::hold_off(w.as_deref());
+            let result = if fault("panics-pass") { Ok(f()) } else { unwind::catch(f) };
+            held.end();
             let result = result.map_err(settled);
             (w.map(Role::refresh), result)
         }

@@ -28,7 +28,7 @@ use crate::record::header::{Header, RunnerByte, TaskFlags};
 use crate::record::task::RecordAddress;
 use crate::sched::fork;
 use crate::sched::unwind::{self, Payload};
-use crate::sched::worker::{self, Peer};
+use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::hash::Numbers;
 use myriad_base::sys::clock::Instant;
 use myriad_base::sys::mutex::{Mutex, MutexGuard};
@@ -51,7 +51,13 @@ impl Key {
     /// The running task's, or the thread's.
     #[inline(always)]
     pub(crate) fn current() -> Key {
-        match worker::current().and_then(|w| w.task().map(|task| Key::of(task.header()))) {
+        Key::of_caller(worker::current().as_deref())
+    }
+
+    /// The same, where the calling worker is known.
+    #[inline(always)]
+    fn of_caller(w: Option<&Worker>) -> Key {
+        match w.and_then(|w| w.task().map(|task| Key::of(task.header()))) {
             Some(key) => key,
             None => Key::of_thread(),
         }
@@ -496,8 +502,8 @@ pub(super) fn begin_unwinding() -> Unwinding {
 /// From here on the calling task, or thread, is not cancelled by anything that was entered before:
 /// it unwinds, or runs code that is not part of what may be cancelled.
 #[inline(always)]
-pub(super) fn keep_off() -> Key {
-    let key = Key::current();
+pub(super) fn keep_off(w: Option<&Worker>) -> Key {
+    let key = Key::of_caller(w);
     match key.runner() {
         // (A plain store: two read-modify-writes of the flags take 10 ns.)
         Some(runner) if !key.unwinds() && !has_entry(key) => runner.keep_off(true),

@@ -13,7 +13,7 @@ use crate::record::header::{Header, Kind, TaskFlags};
 use crate::sched::pool::Pool;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code;
-use crate::sched::worker;
+use crate::sched::worker::{self, Worker};
 use cancel_scope::{CancelScope, Key, Unwinding};
 use deadlocked::DoomedTask;
 use std::fmt;
@@ -309,19 +309,24 @@ pub(crate) fn keep_off_for_good(task: &Header) {
     task.flags().fetch_or(TaskFlags::UNWINDING, Relaxed);
 }
 
+/// Cancellations are kept off until [`end`](HeldOff::end), which is called.
+#[derive(Debug)]
+#[must_use = "the task is never cancelled again"]
+pub(crate) struct HeldOff(Key);
+
 /// As [`shield`], for user code that runs in the middle of something: no cancel scope, only a
-/// count, so that it costs two changes of a byte in the usual case.
+/// count, so that it costs two changes of a byte in the usual case. `w` is the calling worker.
 #[inline(always)]
-pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
-    struct Held(Key);
-    impl Drop for Held {
-        #[inline(always)]
-        fn drop(&mut self) {
-            cancel_scope::let_come(self.0);
-        }
+pub(crate) fn hold_off(w: Option<&Worker>) -> HeldOff {
+    HeldOff(cancel_scope::keep_off(w))
+}
+
+impl HeldOff {
+    /// By the same task or thread.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        cancel_scope::let_come(self.0);
     }
-    let _held = Held(cancel_scope::keep_off());
-    f()
 }
 
 /// Runs `f`, and keeps cancellations off: those from outside arrive after it. For clean-up that
