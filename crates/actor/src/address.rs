@@ -1,11 +1,10 @@
 //! Where messages for an actor go.
 
-use crate::cell::{Gate, OnFull, Target, force, put};
+use crate::cell::{Gate, OnFull, Target, force, put, put_from};
 use crate::pid::{AsPid, Pid, this};
 use crate::shared::{Shared, WeakShared};
 use myriad_core::time::{self, Instant};
 use myriad_sync::channel::{SendError, SendTimeoutError, TrySendError};
-use myriad_sync::inbox::Put;
 use std::fmt;
 use std::time::Duration;
 
@@ -81,10 +80,8 @@ impl<M: Send + 'static> Address<M> {
         if cell.gate.is_none() {
             // (By its address, here: a message that another call takes is copied on the way.)
             // SAFETY: the message is there, and is forgotten if it was moved.
-            match unsafe { cell.inbox.push_from(&raw const message) } {
-                Put::Done => std::mem::forget(message),
-                Put::Start => self.0.start(message),
-                Put::Closed => {}
+            if unsafe { put_from(&*self.0, cell, &raw const message) } {
+                std::mem::forget(message);
             }
         } else {
             drop(self.try_send_bounded(message));

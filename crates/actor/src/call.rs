@@ -9,14 +9,15 @@
 //! one that returns leaves the one around it as the actor's wait.
 
 use crate::address::Address;
+use crate::cell::put_from;
 use crate::frame::{current, is_free_of_actors, put_off, runs_here};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
+use crate::shared::Shared;
 use myriad_core::time::{self, Instant};
 use myriad_sync::answer::{AnswerSender, NoAnswer, ReceiverHere, answer, answer_here};
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -45,8 +46,13 @@ pub struct Reply<T: Send + 'static> {
 }
 
 /// Dropped, it says of a call that the answer is sent, or never comes.
-#[derive(Debug)]
-struct Answered(Option<Arc<Progress>>);
+struct Answered(Option<Shared<Progress>>);
+
+impl fmt::Debug for Answered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Answered").field(&self.0.as_deref()).finish()
+    }
+}
 
 impl Drop for Answered {
     fn drop(&mut self) {
@@ -66,10 +72,9 @@ struct Progress {
 }
 
 /// What an actor waits for: a call of this one.
-#[derive(Clone)]
 pub(crate) struct Call {
     called: Pid,
-    progress: Arc<Progress>,
+    progress: Shared<Progress>,
 }
 
 impl Call {
@@ -204,17 +209,17 @@ impl<M: Send + 'static> Address<M> {
         }
         let (receiver, message) = with_reply(Answered(None), message);
         self.give(message, || ())?;
-        receiver.recv(None).map_err(|_| self.unanswered())
+        receiver.recv().ok_or_else(|| self.unanswered())
     }
 
     /// The same where an actor may run.
     #[track_caller]
     #[inline(never)]
     fn call_by_actor<T: Send + 'static>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, CallError> {
-        let waits = Waits::begin(true, || self.pid())?;
+        let mut waits = Waits::begin(true, || self.pid())?;
         let (receiver, message) = with_reply(waits.answered(), message);
         self.give(message, || waits.leave_place())?;
-        receiver.recv(None).map_err(|_| self.unanswered())
+        receiver.recv().ok_or_else(|| self.unanswered())
     }
 
     /// Has the message handled in place, or sends it. `not_in_place`: from here on it is not, or
@@ -222,14 +227,37 @@ impl<M: Send + 'static> Address<M> {
     #[track_caller]
     #[inline(always)]
     fn give(&self, message: M, not_in_place: impl FnOnce()) -> Result<(), CallError> {
-        let message = ManuallyDrop::new(message);
         // SAFETY: the message is there, and not used any more if it was moved.
-        let ran = unsafe { self.0.run_here(&raw const *message) };
+        let ran = unsafe { self.0.run_here(&raw const message) };
         not_in_place();
-        if ran {
-            return Ok(());
+        // (By its address, as in `cast`.)
+        // SAFETY: the message is there, if it was not moved, and not used any more if it was.
+        let moved =
+            ran || unsafe { self.0.start_here(&raw const message) || self.put_if_unlimited(&raw const message) };
+        if !moved {
+            return self.give_bounded(message);
         }
-        self.send(ManuallyDrop::into_inner(message)).map_err(|_| self.refused())
+        std::mem::forget(message);
+        Ok(())
+    }
+
+    /// Puts it in, if the mailbox has no limit, and the actor has not ended: true.
+    ///
+    /// # Safety
+    /// As for [`put_from`].
+    #[track_caller]
+    #[inline(always)]
+    unsafe fn put_if_unlimited(&self, message: *const M) -> bool {
+        let cell = self.0.cell();
+        // SAFETY: this function's contract.
+        cell.gate.is_none() && unsafe { put_from(&*self.0, cell, message) }
+    }
+
+    /// Where the mailbox has a limit, or the actor has ended.
+    #[track_caller]
+    #[inline(never)]
+    fn give_bounded(&self, message: M) -> Result<(), CallError> {
+        self.send(message).map_err(|_| self.refused())
     }
 
     /// As [`call`](Self::call), for so long in all.
@@ -256,14 +284,14 @@ impl<M: Send + 'static> Address<M> {
         message: impl FnOnce(Reply<T>) -> M,
     ) -> Result<T, CallError> {
         use myriad_sync::channel::SendTimeoutError::Timeout;
-        let waits = Waits::begin(false, || self.pid())?;
+        let mut waits = Waits::begin(false, || self.pid())?;
         let (receiver, message) = with_reply(waits.answered(), message);
         match self.send_deadline(message, deadline) {
             Ok(()) => {}
             Err(Timeout(_)) => return Err(CallError::Timeout),
             Err(_) => return Err(self.refused()),
         }
-        receiver.recv(Some(deadline)).map_err(|error| match error {
+        receiver.recv_deadline(deadline).map_err(|error| match error {
             NoAnswer::Timeout => CallError::Timeout,
             NoAnswer::Gone => self.unanswered(),
         })
@@ -311,7 +339,9 @@ fn with_reply<T: Send + 'static, M>(answered: Answered, message: impl FnOnce(Rep
 
 /// The actor that runs here waits in a call until this is dropped.
 pub(crate) struct Waits {
-    caller: Option<(Pid, Arc<Progress>)>,
+    caller: Option<(Pid, Shared<Progress>)>,
+    /// For the reply.
+    answered: Answered,
     /// The call around this one, while this one stands in its place.
     outer: Option<Call>,
 }
@@ -320,23 +350,24 @@ impl Waits {
     /// Nothing, where no actor runs. `Err`: the caller would wait for itself.
     #[inline]
     pub(crate) fn begin(is_in_place: bool, called: impl FnOnce() -> Pid) -> Result<Waits, CallError> {
-        let Some(caller) = current() else { return Ok(Waits { caller: None, outer: None }) };
+        let Some(caller) = current() else { return Ok(Waits { caller: None, answered: Answered(None), outer: None }) };
         let called = called();
         let progress = Progress { is_answered: AtomicBool::new(false), is_in_place: AtomicBool::new(is_in_place) };
-        let progress = Arc::new(progress);
-        let mut call = Some(Call { called: called.clone(), progress: progress.clone() });
+        // (By these, and not an `Arc` that is cloned: so much is paid for each call of an actor.)
+        let [of_call, of_reply, progress] = Shared::several(progress);
+        let mut call = Some(Call { called: called.clone(), progress: of_call });
         caller.life().extra(true, |extra| std::mem::swap(&mut extra.waits_for, &mut call));
-        let waits = Waits { caller: Some((caller, progress)), outer: call };
-        circle_of(called).map_or(Ok(waits), |circle| Err(CallError::Deadlock(circle)))
+        let waits = Waits { caller: Some((caller, progress)), answered: Answered(Some(of_reply)), outer: call };
+        circle_of(&called).map_or(Ok(waits), |circle| Err(CallError::Deadlock(circle)))
     }
 
-    /// For the reply of this call.
-    fn answered(&self) -> Answered {
-        Answered(self.caller.as_ref().map(|(_, progress)| progress.clone()))
+    /// For the reply of this call, once.
+    fn answered(&mut self) -> Answered {
+        Answered(self.answered.0.take())
     }
 
-    /// The reply of this call.
-    pub(crate) fn reply<T: Send + 'static>(&self, sender: AnswerSender<T>) -> Reply<T> {
+    /// The reply of this call, once.
+    pub(crate) fn reply<T: Send + 'static>(&mut self, sender: AnswerSender<T>) -> Reply<T> {
         Reply { way: Some((self.answered(), sender)) }
     }
 
@@ -360,18 +391,27 @@ impl Drop for Waits {
 }
 
 /// The circle that the calling task closes with a call of this actor.
-fn circle_of(called: Pid) -> Option<Vec<Pid>> {
-    let mut chain = vec![called];
+fn circle_of(called: &Pid) -> Option<Vec<Pid>> {
+    if runs_here(called) {
+        return Some(vec![called.clone()]);
+    }
+    // (Nothing is allocated where the called one waits for nobody.)
+    let mut next = waits_for(called)?;
+    let mut chain = vec![called.clone()];
     loop {
-        let last = &chain[chain.len() - 1];
-        if runs_here(last) {
-            return Some(chain);
-        }
-        let call = last.life().with_extra(|extra| extra.waits_for.clone()).flatten();
-        let next = call.filter(Call::is_waited_for)?.called;
         if chain.contains(&next) {
             return None; // a circle of others, who find it themselves
         }
         chain.push(next);
+        let last = &chain[chain.len() - 1];
+        if runs_here(last) {
+            return Some(chain);
+        }
+        next = waits_for(last)?;
     }
+}
+
+/// The actor whose answer this one waits for.
+fn waits_for(actor: &Pid) -> Option<Pid> {
+    actor.life().with_extra(|extra| extra.waits_for.as_ref().and_then(Call::waited_for)).flatten()
 }

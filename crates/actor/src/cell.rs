@@ -8,7 +8,7 @@ use crate::reason::Reason;
 use crate::shared::Shared;
 use myriad_core::engine::unwind::{self, Payload};
 use myriad_core::engine::user_code;
-use myriad_sync::inbox::{Inbox, Pushed};
+use myriad_sync::inbox::{Inbox, Put};
 use myriad_sync::lock::{Permit, Semaphore};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -111,12 +111,22 @@ pub(crate) struct Cell<M> {
 pub(crate) trait Target<M>: Process {
     fn cell(&self) -> &Cell<M>;
     /// The inbox was idle, and the caller has taken it: starts the consumer.
-    fn start(&self, first: M);
+    ///
+    /// # Safety
+    /// As it says. `first` holds a message, which is moved out.
+    unsafe fn start(&self, first: *const M);
     /// Runs the handler here, on top of the caller, if the actor is idle and allows that: true.
     ///
     /// # Safety
     /// `message` holds one; it is moved out if the answer is true.
     unsafe fn run_here(&self, message: *const M) -> bool;
+    /// Starts a turn with this message, if the actor is idle and is not to handle calls in place:
+    /// true. (A send does so too; this is the shorter way for a call, which most often finds it
+    /// idle.)
+    ///
+    /// # Safety
+    /// As for [`run_here`](Self::run_here).
+    unsafe fn start_here(&self, message: *const M) -> bool;
 }
 
 impl<M> Cell<M> {
@@ -200,13 +210,31 @@ pub(crate) fn force<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
 /// Puts a message in that has its place.
 #[inline(always)]
 pub(crate) fn put<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
-    match target.cell().inbox.push(message) {
-        Pushed::Done => Ok(()),
-        Pushed::Start(first) => {
-            target.start(first);
-            Ok(())
+    // SAFETY: the message is there, and is forgotten if it was moved.
+    if unsafe { put_from(target, target.cell(), &raw const message) } {
+        std::mem::forget(message);
+        Ok(())
+    } else {
+        Err(message)
+    }
+}
+
+/// The same of a message that stays where its maker has written it until it is moved in; `cell` is
+/// the target's, which the caller has looked at. False: the actor has ended. If this unwinds,
+/// because a cancellation has arrived, the message is still there.
+///
+/// # Safety
+/// `message` holds one; it is moved out if the answer is true.
+#[inline(always)]
+pub(crate) unsafe fn put_from<M>(target: &dyn Target<M>, cell: &Cell<M>, message: *const M) -> bool {
+    // SAFETY: this function's contract. Who is to start has taken the inbox, and the message is
+    // still there.
+    unsafe {
+        let put = cell.inbox.push_from(message);
+        if put == Put::Start {
+            target.start(message);
         }
-        Pushed::Closed(message) => Err(message),
+        put != Put::Closed
     }
 }
 
@@ -272,11 +300,15 @@ impl<M: Send + 'static> Target<M> for Cell<M> {
         self
     }
 
-    fn start(&self, _: M) {
+    unsafe fn start(&self, _: *const M) {
         unreachable!("the inbox of a function is never idle");
     }
 
     unsafe fn run_here(&self, _: *const M) -> bool {
+        false
+    }
+
+    unsafe fn start_here(&self, _: *const M) -> bool {
         false
     }
 }

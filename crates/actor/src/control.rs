@@ -289,7 +289,7 @@ fn order<S: Server, R: Send + 'static>(
     pid: &Pid,
     f: impl FnOnce(&mut S, Reply<R>) + Send + 'static,
 ) -> Result<R, CallError> {
-    let waits = Waits::begin(false, || pid.clone())?;
+    let mut waits = Waits::begin(false, || pid.clone())?;
     let (sender, receiver) = answer();
     give(pid, waits.reply(sender), f)?;
     receiver.recv(None).map_err(|_| unanswered(pid))

@@ -59,6 +59,21 @@ impl Drop for Entered<'_> {
 /// Runs `f` as code of this actor. With the result comes what a panic has put off.
 #[inline]
 pub(crate) fn enter<R>(process: &(dyn Process + 'static), task: UnderWay, f: impl FnOnce() -> R) -> (R, PutOff) {
+    let (result, put_off) = enter_and_leave(process, task, f);
+    if put_off.is_some() {
+        process.life().set_mark(PUT_OFF, false);
+    }
+    (result, put_off)
+}
+
+/// The same where `f` may give the actor up, whose memory may be gone then. If something was put
+/// off, the mark of that stays.
+#[inline]
+pub(crate) fn enter_and_leave<R>(
+    process: *const (dyn Process + 'static),
+    task: UnderWay,
+    f: impl FnOnce() -> R,
+) -> (R, PutOff) {
     let (older, newer) = (Cell::new(null()), Cell::new(null()));
     let (put_off, lineage) = (Cell::new(None), OnceCell::new());
     let frame = Frame { process, task, older, newer, put_off, lineage };
@@ -69,11 +84,7 @@ pub(crate) fn enter<R>(process: &(dyn Process + 'static), task: UnderWay, f: imp
     });
     let result = f();
     drop(entered);
-    let put_off = frame.put_off.into_inner();
-    if put_off.is_some() {
-        process.life().set_mark(PUT_OFF, false);
-    }
-    (result, put_off)
+    (result, frame.put_off.into_inner())
 }
 
 /// Does no code of actors run on this thread, nor is set aside there?

@@ -71,28 +71,37 @@ impl<T: ?Sized> Shared<T> {
     /// It lies in a record of this module, and somebody keeps it meanwhile.
     #[inline]
     pub(crate) unsafe fn of(value: &T) -> Shared<T> {
-        let offset = size_of::<RefCount>().next_multiple_of(align_of_val(value));
-        let record = std::ptr::from_ref(value).wrapping_byte_sub(offset) as *mut Counted<T>;
-        // SAFETY: the value stands behind the counts, at the first address that its alignment
-        // allows (`repr(C)`), in a record that is kept (this function's contract).
+        // SAFETY: it lies in a record that is kept (this function's contract).
         unsafe {
-            (*record).count.add();
-            Shared(NonNull::new_unchecked(record), PhantomData)
+            let record = Shared::record_of(value);
+            record.as_ref().count.add();
+            Shared(record, PhantomData)
         }
     }
 
-    /// A reference that is kept for nobody: until [`let_go`](Self::let_go).
+    /// # Safety
+    /// As for [`of`](Self::of).
+    #[inline]
+    unsafe fn record_of(value: &T) -> NonNull<Counted<T>> {
+        let offset = size_of::<RefCount>().next_multiple_of(align_of_val(value));
+        let record = std::ptr::from_ref(value).wrapping_byte_sub(offset) as *mut Counted<T>;
+        // SAFETY: the value stands behind the counts, at the first address that its alignment
+        // allows (`repr(C)`).
+        unsafe { NonNull::new_unchecked(record) }
+    }
+
+    /// A reference that is kept for nobody: until [`kept`](Self::kept).
     pub(crate) fn keep(self) {
         std::mem::forget(self);
     }
 
-    /// Gives up a reference that was [kept](Self::keep).
+    /// The reference that was [kept](Self::keep) to this value.
     ///
     /// # Safety
-    /// There is one, which is given up once.
-    pub(crate) unsafe fn let_go(&self) {
-        // SAFETY: it counts that reference (this function's contract).
-        drop(Shared(self.0, PhantomData));
+    /// There is one, which is taken up once.
+    pub(crate) unsafe fn kept(value: NonNull<T>) -> Shared<T> {
+        // SAFETY: it counts that reference, which keeps the value (this function's contract).
+        Shared(unsafe { Shared::record_of(value.as_ref()) }, PhantomData)
     }
 
     pub(crate) fn downgrade(&self) -> WeakShared<T> {

@@ -83,7 +83,7 @@ pub mod unwind {
 pub mod guest {
     pub use crate::api::guest::{
         Queues, WorkerRef, expect_jobs, has_idle, is_global_running, is_own_thread, is_same, join, number, outside,
-        run, spawn_behind, spawn_job, spawn_job_in, spawn_on_worker, when_idle, worker,
+        run, spawn_behind, spawn_detached_here, spawn_job, spawn_job_in, spawn_on_worker, when_idle, worker,
     };
 }
 

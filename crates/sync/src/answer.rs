@@ -280,11 +280,19 @@ impl<T> AnswerReceiver<T> {
     #[track_caller]
     #[inline]
     pub fn recv(self, deadline: Option<Instant>) -> Result<T, NoAnswer> {
-        Caller::get().spend();
-        if !self.is_sent() && !op::wait(&mut AwaitAnswer(self.place()), deadline) {
+        if self.is_sent() {
+            Caller::get().spend();
+        } else if !self.wait(deadline) {
             return Err(NoAnswer::Timeout);
         }
         self.take()
+    }
+
+    /// (A function of its own, so that who finds the answer saves no registers for this.)
+    #[track_caller]
+    #[inline(never)]
+    fn wait(&self, deadline: Option<Instant>) -> bool {
+        op::wait(&mut AwaitAnswer(self.place()), deadline)
     }
 
     /// The same as a future.
@@ -322,14 +330,25 @@ impl<T> AnswerReceiver<T> {
 }
 
 impl<T> ReceiverHere<T> {
+    /// As [`AnswerReceiver::recv`], without a deadline. `None`: there is none.
+    #[track_caller]
+    #[inline(always)]
+    pub fn recv(self) -> Option<T> {
+        if self.0.is_sent() {
+            Caller::get().spend();
+        } else {
+            self.0.wait(None);
+        }
+        self.0.take().ok()
+    }
+
     /// As [`AnswerReceiver::recv`].
     ///
     /// # Errors
     /// As there.
     #[track_caller]
-    #[inline]
-    pub fn recv(self, deadline: Option<Instant>) -> Result<T, NoAnswer> {
-        self.0.recv(deadline)
+    pub fn recv_deadline(self, deadline: Instant) -> Result<T, NoAnswer> {
+        self.0.recv(Some(deadline))
     }
 }
 

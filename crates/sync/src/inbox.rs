@@ -97,6 +97,8 @@ pub enum Popped<T> {
     Message(T),
     /// Nothing: the inbox is idle, and not the caller's any more.
     Idle,
+    /// No message, but something else to do: the inbox is the caller's still.
+    Stays,
     /// The consumer is to end.
     Interrupted,
 }
@@ -250,12 +252,24 @@ impl<T> Inbox<T> {
     /// perhaps parked, and the caller consumes no longer.
     #[inline]
     pub fn pop_or_idle(&self) -> Popped<T> {
+        self.pop_or_stay(|| false)
+    }
+
+    /// As [`pop_or_idle`](Self::pop_or_idle), but that the caller goes on consuming where there is
+    /// no message and `stays` says so. Who sets what that looks at asks
+    /// [`begin_paused`](Self::begin_paused) afterwards: one of both sees the other. `stays` runs
+    /// under the lock, and only looks.
+    #[inline(always)]
+    pub fn pop_or_stay(&self, stays: impl FnOnce() -> bool) -> Popped<T> {
         self.0.locked(Caller::get(), |state| {
             if state.has(INTERRUPTED | PAUSED) {
                 if state.has(INTERRUPTED) && !on("inbox-interrupt-unseen") {
                     return Popped::Interrupted;
                 }
                 if state.has(PAUSED) && state.queue.len() > 0 {
+                    if stays() {
+                        return Popped::Stays;
+                    }
                     state.name(None);
                     state.is_parked = true;
                     return Popped::Idle;
@@ -263,6 +277,7 @@ impl<T> Inbox<T> {
             }
             match state.pop() {
                 Some(message) => Popped::Message(message),
+                None if stays() && !on("inbox-stays-unseen") => Popped::Stays,
                 None => {
                     state.name(None);
                     state.is_idle = !state.has(CLOSED_FOR_ALL) && !on("inbox-idle-late");
@@ -272,13 +287,14 @@ impl<T> Inbox<T> {
         })
     }
 
-    /// As [`pop_or_idle`](Self::pop_or_idle), where there is nothing: true. Else nothing is done.
-    #[inline]
-    pub fn idle(&self) -> bool {
+    /// As [`pop_or_stay`](Self::pop_or_stay), where the inbox becomes idle, and the consumer was
+    /// not named: true. Else nothing is done.
+    #[inline(always)]
+    pub fn idle(&self, stays: impl FnOnce() -> bool) -> bool {
         self.0.locked(Caller::get(), |state| {
-            let is_empty = !state.has(INTERRUPTED | PAUSED) && state.queue.len() == 0;
+            let is_empty = !state.has(INTERRUPTED | PAUSED) && state.queue.len() == 0 && !stays();
             if is_empty {
-                state.name(None);
+                debug_assert!(!state.has(NAMED), "a consumer in place is named");
                 state.is_idle = !state.has(CLOSED_FOR_ALL);
             }
             is_empty

@@ -4,9 +4,9 @@
 //! is a task, or a caller that handles its message in place. The state is the consumer's.
 //!
 //! **Invariant.** The record has a reference to itself until its end, so it stands while it is
-//! idle. Who consumes has another one, the turn its own, a caller that of its address: from the
-//! moment when the inbox is idle the next consumer may end the server, which gives the record's
-//! up.
+//! idle, and as long as somebody consumes: only who consumes ends the server, which gives the
+//! reference up. From the moment when the inbox is idle the next consumer may do that. So a turn
+//! does not touch the record from then on; a caller in place, who has an address, may.
 
 use super::turn::{First, Turn};
 use super::{Context, Next, Server};
@@ -21,6 +21,7 @@ use myriad_core::engine::{home, unwind, user_code};
 use myriad_core::{Handle, JoinHandle};
 use std::any::{TypeId, type_name};
 use std::cell::UnsafeCell;
+use std::ptr::NonNull;
 
 /// See the module's header.
 pub(crate) struct ServerCell<S: Server> {
@@ -73,7 +74,7 @@ impl<S: Server> ServerCell<S> {
         let state = State { server: Some(server), timer: None, timers: 0 };
         let cell = Cell::new(life, true, gate);
         let [this, own] = Shared::several(ServerCell { cell, home: home(), state: UnsafeCell::new(state) });
-        // The record's reference to itself: given up in `end`.
+        // The record's reference to itself: given up by `end`.
         own.keep();
         this
     }
@@ -185,7 +186,9 @@ impl<S: Server> ServerCell<S> {
     ///
     /// # Safety
     /// The caller consumes; this is called once.
-    pub(super) unsafe fn end(server: &Shared<Self>, why: Reason, put_off: frame::PutOff) {
+    pub(super) unsafe fn end(server: NonNull<Self>, why: Reason, put_off: frame::PutOff) {
+        // SAFETY: the reference that `start` has made, given up once: at the end of this.
+        let server = unsafe { Shared::kept(server) };
         let all = || {
             let reason = server.cell.life.settle(why);
             // SAFETY: the caller consumes (this function's contract).
@@ -203,13 +206,11 @@ impl<S: Server> ServerCell<S> {
             if let Some(put_off) = put_off {
                 unwind::drop_quietly(put_off);
             }
-            server.cell.end(&**server, &reason);
+            server.cell.end(&*server, &reason);
         };
         if let Err(payload) = user_code::call(all) {
             unwind::discard(payload);
         }
-        // SAFETY: the reference that `start` has made, given up once; the caller has another one.
-        unsafe { server.let_go() };
     }
 }
 
@@ -234,7 +235,7 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn interrupt(&self) {
         if self.cell.inbox.interrupt() {
-            Turn::begin(self.shared(), First::End);
+            Turn::begin(self, First::End);
         }
     }
 
@@ -261,13 +262,13 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn resume(&self) {
         if self.cell.inbox.resume() {
-            Turn::begin(self.shared(), First::Look);
+            Turn::begin(self, First::Look);
         }
         // (Where a message has come, this fails, and the timer is none any more.)
         if let Some(number) = self.cell.life.take_late()
             && self.cell.inbox.begin()
         {
-            Turn::begin(self.shared(), First::Idle(number));
+            Turn::begin(self, First::Idle(number));
         }
     }
 
@@ -277,7 +278,7 @@ unsafe impl<S: Server> Process for ServerCell<S> {
 
     fn obey(&self) {
         if self.cell.inbox.begin_paused() {
-            Turn::begin(self.shared(), First::Look);
+            Turn::begin(self, First::Look);
         }
     }
 }
@@ -288,13 +289,26 @@ impl<S: Server> Target<S::Message> for ServerCell<S> {
         &self.cell
     }
 
-    fn start(&self, first: S::Message) {
-        Turn::begin(self.shared(), First::Message(first));
+    #[inline]
+    unsafe fn start(&self, first: *const S::Message) {
+        // SAFETY: it holds a message, which is moved here (this function's contract).
+        Turn::begin_with(self, || First::Message(unsafe { first.read() }));
     }
 
     #[inline]
     unsafe fn run_here(&self, message: *const S::Message) -> bool {
         // SAFETY: this function's contract.
         S::CALL_IN_PLACE && unsafe { self.call_in_place(message) }
+    }
+
+    #[inline]
+    unsafe fn start_here(&self, message: *const S::Message) -> bool {
+        if S::CALL_IN_PLACE || self.cell.gate.is_some() || !self.cell.inbox.begin() {
+            return false;
+        }
+        // SAFETY: the inbox was idle, and was taken; the message is there (this function's
+        // contract).
+        unsafe { self.start(message) };
+        true
     }
 }

@@ -29,19 +29,20 @@ impl<S: Server> ServerCell<S> {
         // its own that were written just now, which takes 5 ns.)
         let (mut why, mut failed) = (None, None);
         let ((), put_off) = frame::enter(self, UnderWay::here(), || {
-            // SAFETY: the inbox was idle, and the caller has taken it; an idle server has not
-            // ended. The message is moved once (this function's contract).
-            let step = || why = unsafe { self.step_in_place(message) };
+            // (`why` is written where there is one: else the one before would be dropped.)
+            let step = || {
+                // SAFETY: the inbox was idle, and the caller has taken it; an idle server has not
+                // ended. The message is moved once (this function's contract).
+                if let Some(stop) = unsafe { self.step_in_place(message) } {
+                    why = Some(stop);
+                }
+            };
             failed = user_code::call(step).err();
         });
         match failed.map(reason_of).or(why) {
-            None if self.cell().inbox.idle() => {
-                if self.has_order() {
-                    Turn::begin(self.shared(), First::Look);
-                }
-            }
+            None if self.cell().inbox.idle(|| self.has_order()) => {}
             None => self.hand_over(),
-            Some(why) => Turn::begin_end(self.shared(), why, put_off),
+            Some(why) => Turn::begin_end(self, why, put_off),
         }
         true
     }
@@ -73,11 +74,11 @@ impl<S: Server> ServerCell<S> {
     #[cold]
     #[inline(never)]
     fn hand_over(&self) {
-        match self.cell().inbox.pop_or_idle() {
-            Popped::Idle if self.has_order() => Turn::begin(self.shared(), First::Look),
+        match self.pop() {
             Popped::Idle => {}
-            Popped::Message(message) => Turn::begin(self.shared(), First::Message(message)),
-            Popped::Interrupted => Turn::begin(self.shared(), First::End),
+            Popped::Stays => Turn::begin(self, First::Look),
+            Popped::Message(message) => Turn::begin(self, First::Message(message)),
+            Popped::Interrupted => Turn::begin(self, First::End),
         }
     }
 }

@@ -6,12 +6,21 @@ use super::cell::ServerCell;
 use super::turn::First;
 use crate::frame;
 use crate::life::ORDERS;
+use myriad_sync::inbox::Popped;
 
 impl<S: Server> ServerCell<S> {
-    /// The inbox is idle, and an order has come before: true, and the caller consumes anew.
+    /// Takes the oldest message. An order that has come before the inbox is idle keeps the caller
+    /// consuming.
+    #[inline(always)]
+    pub(super) fn pop(&self) -> Popped<S::Message> {
+        self.cell().inbox.pop_or_stay(|| self.has_order())
+    }
+
+    /// Is there an order? (Asked under the inbox's lock, which who gives an order takes after that:
+    /// see `obey`.)
     #[inline(always)]
     pub(super) fn has_order(&self) -> bool {
-        self.cell().life.has_mark(ORDERS) && self.cell().inbox.begin_paused()
+        self.cell().life.has_mark(ORDERS)
     }
 
     /// Looks at what there is beside messages, before `first` is handled. Back: with what to go on.

@@ -6,14 +6,15 @@ use crate::frame;
 use crate::left::WatchedTurn;
 use crate::pid::this;
 use crate::reason::Reason;
-use crate::shared::Shared;
 use crate::task::reason_of;
-use myriad_core::engine::guest::spawn_behind;
+use myriad_core::JoinHandle;
+use myriad_core::engine::guest::{spawn_behind, spawn_detached_here};
 use myriad_core::engine::running::{UnderWay, call_nested};
 use myriad_core::engine::{unwind, user_code};
 use myriad_core::time::sleep_async;
-use myriad_core::{Handle, JoinHandle};
 use myriad_sync::inbox::Popped;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
 use std::time::Duration;
 
 /// So many messages a turn handles before it goes behind the tasks that wait.
@@ -32,35 +33,56 @@ pub(super) enum First<M> {
 
 /// The right and the duty to consume, on the way into a task. Dropped without a turn (the runtime
 /// has ended), it ends the server.
+///
+/// **Invariant.** The record of the server stands as long as this is there: see `cell.rs`.
 pub(super) struct Turn<S: Server> {
-    /// `None` once the turn has begun.
-    server: Option<Shared<ServerCell<S>>>,
-    first: Option<First<S::Message>>,
+    server: NonNull<ServerCell<S>>,
+    first: First<S::Message>,
 }
+
+// SAFETY: the record is reached from all threads, and a message goes from one to the other.
+unsafe impl<S: Server> Send for Turn<S> {}
 
 impl<S: Server> Turn<S> {
     /// Starts a turn. The caller has the inbox, and gives it up.
     #[inline]
-    pub(super) fn begin(server: Shared<ServerCell<S>>, first: First<S::Message>) {
-        Turn::begin_by(server, first, |home, turn| drop(home.spawn(move || turn.run())));
+    pub(super) fn begin(server: &ServerCell<S>, first: First<S::Message>) {
+        Turn::begin_with(server, || first);
+    }
+
+    /// The same with what `first` makes.
+    #[inline(always)]
+    pub(super) fn begin_with(server: &ServerCell<S>, first: impl FnOnce() -> First<S::Message>) {
+        let make = || {
+            let turn = Turn { server: NonNull::from(server), first: first() };
+            turn.into_run()
+        };
+        let home = server.home();
+        // (Past `begin_by`: nothing panics there, and the turn is written where it is to be.)
+        let begun = if server.cell().life.is_outlived() { Err(make) } else { spawn_detached_here(home, make) };
+        if let Err(make) = begun {
+            Turn::begin_by(server, make(), |run| drop(home.spawn(run)));
+        }
     }
 
     /// The same, behind the tasks that the calling worker has.
-    fn begin_behind(server: Shared<ServerCell<S>>, first: First<S::Message>) {
-        Turn::begin_by(server, first, |home, turn| spawn_behind(home, move || turn.run()));
+    fn begin_behind(server: &ServerCell<S>, first: First<S::Message>) {
+        let (home, turn) = (server.home(), Turn { server: NonNull::from(server), first });
+        Turn::begin_by(server, turn.into_run(), |run| spawn_behind(home, run));
     }
 
-    /// The same by this function; or so that a supervisor hears if the runtime leaves the turn.
-    #[inline]
-    fn begin_by(server: Shared<ServerCell<S>>, first: First<S::Message>, spawn: impl FnOnce(Handle, Turn<S>)) {
+    /// Starts what runs a turn by this function; or so that a supervisor hears if the runtime
+    /// leaves the turn.
+    #[cold]
+    #[inline(never)]
+    fn begin_by<F: FnOnce() + Send + 'static>(server: &ServerCell<S>, run: F, spawn: impl FnOnce(F)) {
         let home = server.home();
-        let watched = server.cell().life.is_outlived().then(|| this(&*server));
-        let turn = Turn { server: Some(server), first: Some(first) };
+        let watched = server.cell().life.is_outlived().then(|| this(server));
         // (Where the runtime has ended `spawn` panics, and the turn is dropped, which ends the
         // server: that is no panic of who has sent a message.)
         let refused = user_code::body(|| match watched {
-            None => spawn(home, turn),
-            Some(server) => WatchedTurn::spawn(home, &server, move || turn.run()),
+            None => spawn(run),
+            Some(server) => WatchedTurn::spawn(home, &server, run),
         });
         if let Err(refused) = refused {
             unwind::discard(refused);
@@ -69,82 +91,114 @@ impl<S: Server> Turn<S> {
 
     /// Starts a turn that ends the server.
     #[cold]
-    pub(super) fn begin_end(server: Shared<ServerCell<S>>, why: Reason, put_off: frame::PutOff) {
+    pub(super) fn begin_end(server: &ServerCell<S>, why: Reason, put_off: frame::PutOff) {
         _ = server.cell().life.settle(why);
         drop(put_off); // (Here: it is of the caller's thread.)
         Turn::begin(server, First::End);
     }
 
-    fn run(mut self) {
-        let Some(server) = &self.server else { return };
-        let task = UnderWay::here();
+    #[inline(always)]
+    fn server(&self) -> &ServerCell<S> {
+        // SAFETY: the record stands (the type's invariant).
+        unsafe { self.server.as_ref() }
+    }
+
+    fn into_run(self) -> impl FnOnce() + Send + 'static {
+        // SAFETY: the turn is used by nobody else.
+        move || unsafe { Turn::run(&mut ManuallyDrop::new(self)) }
+    }
+
+    /// What a turn's task does. (The turn stays where that task has it: it may be large.)
+    ///
+    /// # Safety
+    /// The turn is neither used nor dropped afterwards.
+    unsafe fn run(turn: &mut ManuallyDrop<Self>) {
+        let (cell, server, task) = (turn.server().cell(), turn.server, UnderWay::here());
         // SAFETY: this task was spawned for the turn; it makes the inbox idle or closes it before
         // it ends, or tells the next turn to.
-        let goes_on = unsafe { server.cell().inbox.consume(Some(task)) };
-        if !goes_on || matches!(self.first, Some(First::End)) {
-            return self.end(Reason::Normal);
+        let goes_on = unsafe { cell.inbox.consume(Some(task)) };
+        if !goes_on || matches!(turn.first, First::End) {
+            // SAFETY: nobody uses the turn after this (this function's contract).
+            return unsafe { ManuallyDrop::take(turn) }.end(Reason::Normal);
         }
-        let (Some(server), Some(first)) = (self.server.take(), self.first.take()) else { return };
+        let first = &raw const turn.first;
         // (Written where it stands: see `in_place.rs`.)
         let (mut why, mut failed) = (None, None);
-        let ((), put_off) = frame::enter(&*server, task, || {
-            failed = user_code::body(|| why = all(&server, first)).err();
+        let ((), put_off) = frame::enter_and_leave(server.as_ptr(), task, || {
+            // SAFETY: this turn consumes; what it begins with is moved out here, once: nobody uses
+            // the turn after this (this function's contract).
+            failed = user_code::body(|| why = unsafe { all(server, first) }).err();
         });
         let Some(why) = failed.map(reason_of).or(why) else { return };
         // SAFETY: `all` has not given the inbox up.
-        unsafe { ServerCell::end(&server, why, put_off) }
+        unsafe { ServerCell::end(server, why, put_off) }
     }
 
-    /// Ends the server, if the turn has not begun.
+    /// Ends the server: the turn has not begun.
     #[cold]
-    fn end(&mut self, why: Reason) {
-        let Some(server) = self.server.take() else { return };
-        if let Some(First::Message(message)) = self.first.take() {
+    #[inline(never)]
+    fn end(self, why: Reason) {
+        let mut turn = ManuallyDrop::new(self);
+        if let First::Message(message) = std::mem::replace(&mut turn.first, First::End) {
             // With the others in the mailbox it is dropped, before anybody is told.
-            drop(server.cell().inbox.put_back(message));
+            drop(turn.server().cell().inbox.put_back(message));
         }
         // SAFETY: the turn is the right to consume, which ends here.
-        unsafe { ServerCell::end(&server, why, None) }
+        unsafe { ServerCell::end(turn.server, why, None) }
     }
 }
 
-/// Handles what there is. `Some`: the server is to end. `None`: somebody else consumes, or nobody.
-fn all<S: Server>(server: &Shared<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
-    let cell = server.cell();
-    if cell.life.is_marked() {
-        return attentive(server, first);
-    }
-    // SAFETY: this turn consumes, and the server has not ended: who ends it consumes no more.
-    if let Next::Stop(why) = unsafe { server.step(first) } {
-        return Some(why);
-    }
-    for _ in 1..MOST {
-        // SAFETY: this turn consumes, and the server has not ended: its last step has said so.
-        let Some(state) = (unsafe { server.plain() }) else { return attentive(server, First::Look) };
-        let next = match cell.inbox.pop_or_idle() {
+/// Handles what there is. `Some`: the server is to end. `None`: somebody else consumes, or nobody,
+/// and the record is not to be touched.
+///
+/// # Safety
+/// The caller consumes. `first` is moved out.
+#[inline(always)]
+unsafe fn all<S: Server>(server: NonNull<ServerCell<S>>, first: *const First<S::Message>) -> Option<Reason> {
+    // SAFETY: this turn consumes, so the record stands, and the server has not ended: who ends it
+    // consumes no more.
+    let this = unsafe { server.as_ref() };
+    // SAFETY: as above; what the turn begins with is moved once (this function's contract).
+    let mut next = unsafe {
+        match (&*first, this.plain()) {
             // (A message has no other use here, or it would be copied on its way to the handler.)
-            Popped::Message(message) => state.handle(message, &mut Context::new(server)),
-            Popped::Idle if server.has_order() => return attentive(server, First::Look),
-            Popped::Idle => return None,
-            Popped::Interrupted => return Some(Reason::Cancelled),
-        };
+            (First::Message(message), Some(state)) => {
+                state.handle(std::ptr::from_ref(message).read(), &mut Context::new(this))
+            }
+            _ => return attentive(server, first.read()),
+        }
+    };
+    for _ in 1..MOST {
         if matches!(next, Next::Go) {
             std::mem::forget(next); // (So nobody asks whether there is anything to drop.)
-            continue;
-        }
         // SAFETY: this turn consumes, and the server has not ended: its handler has returned.
-        if let Next::Stop(why) = unsafe { server.go_on(next) } {
+        } else if let Next::Stop(why) = unsafe { this.go_on(next) } {
             return Some(why);
         }
+        // SAFETY: this turn consumes, and the server has not ended: its last step has said so.
+        let Some(state) = (unsafe { this.plain() }) else { return attentive(server, First::Look) };
+        next = match this.pop() {
+            Popped::Message(message) => state.handle(message, &mut Context::new(this)),
+            Popped::Idle => return None,
+            Popped::Stays => return attentive(server, First::Look),
+            Popped::Interrupted => return Some(Reason::Cancelled),
+        };
+    }
+    // SAFETY: as in the loop.
+    if let Next::Stop(why) = unsafe { this.go_on(next) } {
+        return Some(why);
     }
     pop(server).map_or_else(|end| end, |next| hand_over(server, next))
 }
 
 /// What comes next. `Err`: nothing, and why the server ends, if it does.
-fn pop<S: Server>(server: &ServerCell<S>) -> Result<First<S::Message>, Option<Reason>> {
-    match server.cell().inbox.pop_or_idle() {
+fn pop<S: Server>(server: NonNull<ServerCell<S>>) -> Result<First<S::Message>, Option<Reason>> {
+    // SAFETY: this turn consumes, so the record stands.
+    let this = unsafe { server.as_ref() };
+    frame::goes_on(&this.cell().life);
+    match this.pop() {
         Popped::Message(message) => Ok(First::Message(message)),
-        Popped::Idle if server.has_order() => Ok(First::Look),
+        Popped::Stays => Ok(First::Look),
         Popped::Idle => Err(None),
         // (What it was told to end with goes before this.)
         Popped::Interrupted => Err(Some(Reason::Cancelled)),
@@ -153,15 +207,17 @@ fn pop<S: Server>(server: &ServerCell<S>) -> Result<First<S::Message>, Option<Re
 
 /// The same, where there is more to look at than messages and the server's state.
 #[inline(never)]
-fn attentive<S: Server>(server: &Shared<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
+fn attentive<S: Server>(server: NonNull<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
+    // SAFETY: this turn consumes, so the record stands.
+    let this = unsafe { server.as_ref() };
     let mut next = first;
     for _ in 0..MOST {
-        if server.cell().life.is_marked() {
+        if this.cell().life.is_marked() {
             // SAFETY: this turn consumes, and the server has not ended, as in `all`.
-            next = unsafe { server.look_around(next) };
+            next = unsafe { this.look_around(next) };
         }
         // SAFETY: this turn consumes still: a look around gives nothing up.
-        if let Next::Stop(why) = unsafe { server.step(next) } {
+        if let Next::Stop(why) = unsafe { this.step(next) } {
             return Some(why);
         }
         next = match pop(server) {
@@ -173,25 +229,26 @@ fn attentive<S: Server>(server: &Shared<ServerCell<S>>, first: First<S::Message>
 }
 
 /// This turn has had its share.
-fn hand_over<S: Server>(server: &Shared<ServerCell<S>>, next: First<S::Message>) -> Option<Reason> {
+fn hand_over<S: Server>(server: NonNull<ServerCell<S>>, next: First<S::Message>) -> Option<Reason> {
+    // SAFETY: this turn consumes, so the record stands, until the next one begins.
+    let this = unsafe { server.as_ref() };
     // SAFETY: nobody is named: this task goes, and the next one names itself.
-    if unsafe { !server.cell().inbox.consume(None) } {
+    if unsafe { !this.cell().inbox.consume(None) } {
         if let First::Message(message) = next {
-            drop(server.cell().inbox.put_back(message));
+            drop(this.cell().inbox.put_back(message));
         }
         return Some(Reason::Cancelled);
     }
-    Turn::begin_behind(server.clone(), next);
+    Turn::begin_behind(this, next);
     None
 }
 
 impl<S: Server> Drop for Turn<S> {
     fn drop(&mut self) {
-        if self.server.is_some() {
-            let mut turn = Turn { server: self.server.take(), first: self.first.take() };
-            // (Whom that tells of its end may be such a server, too, and so on.)
-            call_nested(move || turn.end(Reason::Cancelled));
-        }
+        let first = std::mem::replace(&mut self.first, First::End);
+        let turn = Turn { server: self.server, first };
+        // (Whom that tells of its end may be such a server, too, and so on.)
+        call_nested(move || turn.end(Reason::Cancelled));
     }
 }
 
@@ -206,7 +263,7 @@ impl<S: Server> ServerCell<S> {
             while let Some(server) = this.upgrade() {
                 let (inbox, life) = (&server.cell().inbox, &server.cell().life);
                 if inbox.begin() {
-                    return Turn::begin(server, First::Idle(number));
+                    return Turn::begin(&server, First::Idle(number));
                 }
                 if inbox.is_paused() {
                     life.set_late(number);

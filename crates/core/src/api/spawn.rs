@@ -68,6 +68,22 @@ where
     }
 }
 
+/// If the caller is a worker of this pool, starts what `make` has made, as a task that nobody
+/// joins. `Err`: else `make` comes back.
+#[inline(always)]
+pub(crate) fn spawn_detached_here<F, M>(home: Handle, make: M, location: &'static Location<'static>) -> Result<(), M>
+where
+    F: FnOnce() + Send + 'static,
+    M: FnOnce() -> F,
+{
+    let Some(w) = worker::current().filter(|w| home.has(w)) else { return Err(make) };
+    let blank = Blank::of(&w.memory);
+    let f = Portable::closure(make()).into_inner();
+    // SAFETY: as in `spawn_here`.
+    w.push_detached(unsafe { blank.closure_to_push(run_closure::<F, ()>, w.kind_word, Kind::CLOSURE, f, location) });
+    Ok(())
+}
+
 /// Spawns into this pool as from outside: behind the tasks that the calling worker has.
 pub(crate) fn spawn_behind<F>(home: Handle, f: F, location: &'static Location<'static>)
 where

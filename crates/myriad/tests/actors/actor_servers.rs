@@ -110,6 +110,27 @@ fn terminate_is_called_but_for_a_kill() {
     });
 }
 
+/// A server without addresses is told to end at about the end of its turn: it ends once, and its
+/// memory is used no more.
+#[test]
+fn a_server_that_is_killed_as_its_turn_ends_is_dropped_once() {
+    const SERVERS: usize = 500;
+    each_runtime(|| {
+        let (state, drops) = Counted::new();
+        for _ in 0..SERVERS {
+            let (tells, _told) = unbounded();
+            let server = serve(Teller { tells, _state: Some(state.clone()) });
+            let (pid, end) = (server.pid(), actor::monitor(&server));
+            let kills = myriad::spawn(move || actor::kill(&pid));
+            server.cast(Message::Say(1));
+            drop(server);
+            kills.join().unwrap();
+            assert_eq!(end.wait().reason, Reason::Killed);
+        }
+        assert_eq!(drops.load(SeqCst), SERVERS);
+    });
+}
+
 /// A handler that waits is ended there, and what waits behind it is dropped.
 #[test]
 fn a_handler_that_waits_is_ended() {

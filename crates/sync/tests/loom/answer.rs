@@ -90,11 +90,11 @@ fn received_here() {
     let (tx, rx) = answer_here::<Message>();
     let message = book.message(7);
     assert!(tx.send(message).is_ok());
-    assert_eq!(rx.recv(None).map(|message| message.id()), Ok(7));
+    assert_eq!(rx.recv().map(|message| message.id()), Some(7));
     let (tx, rx) = answer_here::<Message>();
     let message = book.message(8);
     let sender = thread::spawn(move || tx.send(message).is_ok());
-    assert_eq!(rx.recv(None).map(|message| message.id()), Ok(8));
+    assert_eq!(rx.recv().map(|message| message.id()), Some(8));
     assert!(sender.join().unwrap());
     book.assert_all_dropped();
 }

@@ -3,6 +3,7 @@
 
 use super::channel::{Book, Flag, Message, PAST, both, poll};
 use super::{SYNC, Script};
+use loom::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use loom::thread;
 use myriad_sync::inbox::{Inbox, Popped, Pushed};
 use std::sync::Arc;
@@ -64,12 +65,29 @@ fn idle_or_found() {
         move || match inbox.pop_or_idle() {
             Popped::Message(message) => message.id() == 7,
             Popped::Idle => false,
-            Popped::Interrupted => panic!("nobody interrupts"),
+            Popped::Stays | Popped::Interrupted => panic!("nobody interrupts"),
         },
         move || matches!(to.push(message), Pushed::Start(_)),
     );
     assert_ne!(found, started);
     book.assert_all_dropped();
+}
+
+/// Something else to do comes at about the end of the messages: the consumer stays for that, or who
+/// has said so consumes.
+fn stays_or_begun() {
+    let inbox = Arc::new(Inbox::<u8>::new(true));
+    assert!(inbox.begin());
+    let (other, told) = (inbox.clone(), Arc::new(AtomicBool::new(false)));
+    let says = told.clone();
+    let (stays, begins) = both(
+        move || inbox.pop_or_stay(|| told.load(Relaxed)) == Popped::Stays,
+        move || {
+            says.store(true, Relaxed);
+            other.begin_paused()
+        },
+    );
+    assert_ne!(stays, begins);
 }
 
 /// Who interrupts ends an idle consumer; one that is not idle finds out.
@@ -186,6 +204,7 @@ pub const SCRIPTS: &[Script] = &[
     script("inbox.meets_a_future", meets_a_future, &["inbox-waits-unlooked"]),
     script("inbox.times_out_or_receives", times_out_or_receives, &[]),
     script("inbox.idle_or_found", idle_or_found, &["inbox-idle-late"]),
+    script("inbox.stays_or_begun", stays_or_begun, &["inbox-stays-unseen"]),
     script("inbox.interrupted_once", interrupted_once, &["inbox-interrupt-unseen"]),
     script("inbox.paused_while_it_waits", paused_while_it_waits, &["inbox-resume-not-handed"]),
     script("inbox.parked_or_started", parked_or_started, &["inbox-resume-not-started"]),

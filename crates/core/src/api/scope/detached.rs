@@ -32,7 +32,7 @@ where
     // SAFETY: `run` is the function of such records. The closure is `Send`, and 'scope outlives the
     // task: the scope's frame waits for it.
     let task = unsafe { Blank::of(&w.memory).closure_to_push(run::<F>, w.kind_word, KIND, job, Location::caller()) };
-    w.push_detached(task.into_detached());
+    w.push_detached(task);
 }
 
 /// `run` of such a record.

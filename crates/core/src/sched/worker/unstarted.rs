@@ -34,14 +34,23 @@ impl Worker {
         held
     }
 
-    /// Queues a closure that nobody holds, while [`is_plain`](Self::is_plain).
+    /// The same of a closure that nobody holds.
     #[inline(always)]
-    pub(crate) fn push_detached(&self, task: Unstarted) {
+    pub(crate) fn push_detached(&self, task: Created<()>) {
         self.debug_assert_knows_context();
         self.counters.spawned.add(1);
-        if self.deque().push_plain(task) {
+        if !self.is_plain() {
+            return self.push_detached_inheriting(task);
+        }
+        if self.deque().push_plain(task.into_detached()) {
             self.serve_requests();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_detached_inheriting(&self, task: Created<()>) {
+        self.push(inherit::closure(Some(self), task, None).into_detached());
     }
 
     #[cold]
