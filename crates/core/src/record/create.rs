@@ -185,13 +185,6 @@ impl<T> Created<T> {
         (self.0, held)
     }
 
-    /// As [`Unheld::into_detached`].
-    #[inline(always)]
-    pub(crate) fn into_detached(self) -> Unstarted {
-        self.0.header().detach_alone();
-        self.0
-    }
-
     /// What `f` has made of it: its handle. See the module's header.
     #[inline(always)]
     pub(crate) fn through(self, f: impl for<'a> FnOnce(Created<OneTask<'a>>) -> HeldTask<OneTask<'a>>) -> HeldTask<T> {

@@ -42,9 +42,9 @@ impl<'g> Run<'g, '_> {
         scope::spawn_detached(s, move |s| ManuallyDrop::new(offered).0.go::<true>(s, None, &[]));
     }
 
-    /// Makes a task of a node that is ready; of those that are ranked, of the highest. (A node of its
-    /// own would have its turn when the scheduler comes to that task, however high it is: under the
-    /// depth-first policy behind all others.)
+    /// Makes a task of a node that is ready; of those that are ranked, of the highest. (A task of
+    /// its own would have its turn when the scheduler comes to it, however high the node is: under
+    /// the depth-first policy behind all others.)
     #[inline]
     pub(super) fn offer_in_order<'scope, const RANKED: bool>(&'scope self, s: &'scope Scope<'scope, '_>, node: u32) {
         match &self.ready {

@@ -48,8 +48,8 @@ fn a_long_chain_beside_a_wide_diamond() {
             const CHAIN: usize = 1500;
             let steps = steps_to_the_end_of_a_chain(CHAIN, 8000, true);
             assert!(steps * 10 <= CHAIN * 12, "{steps}");
-            // (That the test can fail: without it the chain has its turn when it has. The depth-first
-            // policy goes on with the chain anyway.)
+            // (That the test can fail: without it the chain has its turn when it has. The
+            // depth-first policy goes on with the chain anyway.)
             if std::env::var_os("MYRIAD_POLICY").is_none() {
                 assert!(steps_to_the_end_of_a_chain(CHAIN, 8000, false) * 10 > CHAIN * 12);
             }
