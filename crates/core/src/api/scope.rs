@@ -558,7 +558,7 @@ unsafe fn run_job_by<F, T>(
         match ending {
             Ending::Held => {}
             Ending::Detached(task) => {
-                // (As in `run_loop::end_detached`.)
+                // (As in `run_loop::task::end_detached`.)
                 task.task_ref().drops_yet();
                 // (What has no destructor is forgotten.)
                 let returned = if std::mem::needs_drop::<T>() { Err(task) } else { task.into_value() };
