@@ -223,7 +223,7 @@ class Workers(gdb.Command):
         super().__init__("myriad workers", gdb.COMMAND_STACK)
 
     def invoke(self, argument, from_tty):
-        pools = static("myriad_core::sched::pool::POOLS")
+        pools = static("myriad_core::sched::pool::registry::POOLS")
         records = {task.address for task in tasks()}
         low, high = pools.type.range()
         peer = gdb.lookup_type("myriad_core::sched::worker::Peer").pointer()

@@ -2,7 +2,8 @@
 
 use super::{Builder, Runtime};
 use crate::sched::borrower;
-use crate::sched::pool::{Handle, Pool, is_in_hook_of_global};
+use crate::sched::pool::hooks::is_in_hook_of_global;
+use crate::sched::pool::{Handle, Pool};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::mutex::{Condvar, Mutex};
 use std::io;

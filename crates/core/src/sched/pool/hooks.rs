@@ -5,29 +5,12 @@
 //! of them is to unwind, or to be set aside, because of a name: what is called waits as a thread
 //! that is no worker does, and a panic stops here.
 
+use super::ThreadHooks;
 use crate::sched::borrower::{Borrower, with_borrower};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code;
 use crate::sched::worker::{self, set_current};
 use std::cell::Cell;
-use std::fmt;
-use std::sync::Arc;
-
-/// Called with the number of a worker.
-pub(crate) type Hook = Arc<dyn Fn(usize) + Send + Sync>;
-
-/// See the module's header.
-#[derive(Clone, Default)]
-pub(crate) struct ThreadHooks {
-    /// The name of a worker's threads.
-    pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
-    /// First on each thread.
-    pub(crate) start: Option<Hook>,
-    /// Last on each thread.
-    pub(crate) end: Option<Hook>,
-    /// They are those of the runtime that is to be the global one.
-    pub(crate) global: bool,
-}
 
 thread_local! {
     static IN_HOOK_OF_GLOBAL: Cell<bool> = const { Cell::new(false) };
@@ -72,12 +55,5 @@ impl ThreadHooks {
             Some(Ok(Some(name))) if !name.contains('\0') => name,
             _ => usual(),
         }
-    }
-}
-
-impl fmt::Debug for ThreadHooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ThreadHooks { name, start, end, global: _ } = self;
-        write!(f, "ThreadHooks {{ name: {}, start: {}, end: {} }}", name.is_some(), start.is_some(), end.is_some())
     }
 }

@@ -1,62 +1,18 @@
 //! What few tasks have, by their address: names, numbers, properties for a scheduler.
 
+use super::TaskId;
 use crate::queue::policy::ready_task::PropertyValue;
 use crate::record::header::{Header, TaskFlags};
 use crate::record::task::{HeapRecord, TaskRef};
 use crate::sched::pool::Pool;
-use std::cell::Cell;
-use std::fmt;
-use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// The number of a task: no other task of the process has it, or will ever have it.
-///
-/// Given out at the first question, so the order says nothing.
-///
-/// # Examples
-/// ```
-/// use myriad::{spawn, task};
-/// let h = spawn(|| task::current().unwrap().id());
-/// let id = h.id();
-/// assert_eq!(h.join().unwrap(), id);
-/// println!("task {}", id.as_u64());
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskId(pub(crate) NonZeroU64);
+use std::sync::atomic::Ordering::Relaxed;
 
 impl TaskId {
-    /// The next one.
-    pub(crate) fn next() -> TaskId {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        // Relaxed: unique is all it has to be. 2^64 questions take centuries.
-        TaskId(NonZeroU64::new(LAST.fetch_add(1, Relaxed) + 1).expect("fewer than 2^64 tasks"))
-    }
-
-    /// As a number, for logs.
-    pub fn as_u64(self) -> u64 {
-        self.0.get()
-    }
-
     /// The number of a task whose record is not in a frame.
     pub(crate) fn of(task: &Header) -> TaskId {
         // SAFETY: the number stands in the record of a task.
         unsafe { Pool::of(task.runtime()) }.id_of(task, TaskId::next)
-    }
-}
-
-/// The number in this place, which is 0 before the first question.
-pub(crate) fn number_in(cell: &Cell<u64>) -> TaskId {
-    TaskId(NonZeroU64::new(cell.get()).unwrap_or_else(|| {
-        let id = TaskId::next();
-        cell.set(id.as_u64());
-        id.0
-    }))
-}
-
-impl fmt::Display for TaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.0)
     }
 }
 
@@ -104,5 +60,10 @@ impl Pool {
     pub(crate) fn name_of(&self, task: *const Header, wait: bool) -> Option<Arc<str>> {
         let names = if wait { self.names.lock() } else { self.names.try_lock()? };
         names.get(&task.addr()).cloned()
+    }
+
+    /// A task's number, if it has one.
+    pub(crate) fn number_of(&self, task: *const Header) -> Option<TaskId> {
+        self.ids.lock().get(&task.addr()).copied()
     }
 }

@@ -1,9 +1,10 @@
 //! The threads of a runtime: started, counted, joined.
 
-use super::hooks::{Hook, ThreadHooks};
+use super::config::{Hook, ThreadHooks};
+use super::make::home_numbers;
 use crate::sched::busy;
 use crate::sched::cancel::request;
-use crate::sched::pool::{Admission, Pool, Threads, home_numbers};
+use crate::sched::pool::{Admission, Pool, Threads};
 use crate::sched::run_loop;
 use crate::sched::stacks::worker_main;
 use crate::sched::unwind;
