@@ -292,7 +292,7 @@ fn run_inline<T>(w: Role, task: Claimed<T>) -> Result<T, JoinError> {
         w.running.set(caller);
         lifecycle::ends(record);
         let value = payload::take::<T>(record);
-        worker::free_record(Some(&w), Emptied::from_raw(record));
+        finish::free_record(Some(&w), Emptied::from_raw(record));
         Ok(value)
     }
 }

@@ -4,6 +4,7 @@ use super::waker::wake_waiter;
 use crate::record::current::CurrentTask;
 use crate::record::header::Outcome;
 use crate::record::held::{Emptied, Ending, Finished, Untyped};
+use crate::record::memory;
 use crate::record::task::{Runnable, TaskRef};
 use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Role, Worker};
@@ -17,7 +18,22 @@ pub(crate) fn free(w: Option<&Worker>, record: Emptied) {
     if task.is_known() {
         forget(task);
     }
-    worker::free_record(w, record);
+    free_record(w, record);
+}
+
+/// Frees a record's memory, on whatever thread. `worker` is the calling thread's.
+#[inline(always)]
+pub(crate) fn free_record(worker: Option<&Worker>, record: Emptied) {
+    let task = record.task_ref();
+    let class = task.kind().class();
+    // SAFETY: the record came from an `alloc` of this class, which its `kind` says, and is used no
+    // more (`Emptied`). Who has a `&Worker` has the worker's role.
+    unsafe {
+        match worker {
+            Some(worker) => worker.memory.dealloc(task.as_ptr().cast(), class),
+            None => memory::global_free_list().dealloc(task.as_ptr().cast(), class),
+        }
+    }
 }
 
 /// What the tables of the pool have of a task goes.

@@ -9,8 +9,8 @@
 //! ([`crate::sched::user_code`], [`Role::suspend`], [`Role::yield_now`]).
 //!
 //! **Invariant.** While a `Role` is alive, the calling thread has the role of that worker. It is
-//! made by [`current`](super::current) alone, at the beginning of an operation and where one goes
-//! on after foreign code; it is never kept in a place that outlives the call, and it is not `Send`.
+//! made by [`current`] alone, at the beginning of an operation and where one goes on after foreign
+//! code; it is never kept in a place that outlives the call, and it is not `Send`.
 //!
 //! **Rejected.** A closure `with(|worker| ..)`: what runs inside may wait as well, so nothing would
 //! be gained.
@@ -19,10 +19,12 @@ use super::{Peer, Worker};
 use crate::record::current::CurrentTask;
 use crate::record::header::Ended;
 use crate::record::task::Unstarted;
-use crate::sched::lifecycle;
+use crate::sched::{fork, lifecycle};
 use myriad_base::sys::mutant::fault;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::ptr::null;
 
 /// See the module's header.
 #[derive(Debug)]
@@ -35,13 +37,48 @@ pub(crate) struct Role {
 // A token that can be copied would outlive what it says.
 const _: () = assert!(!std::mem::needs_drop::<Role>() && size_of::<Option<Role>>() == size_of::<usize>());
 
+thread_local! {
+    static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
+}
+
+/// The worker whose role the calling thread has.
+#[inline(always)]
+pub(crate) fn current() -> Option<Role> {
+    // In a model all threads are foreign.
+    if cfg!(loom) {
+        return None;
+    }
+    let worker = CURRENT.with(Cell::get);
+    // SAFETY: set to a worker by `set_current`, and workers live for ever. What the thread-local of
+    // the calling thread names is the worker whose role that thread has.
+    unsafe { worker.as_ref().map(|worker| Role::new(worker)) }
+}
+
+/// Makes the calling thread one of this worker's.
+///
+/// # Safety
+/// The thread has that worker's role from here on, and no [`Role`] of another worker is used on it
+/// any more.
+pub(crate) unsafe fn set_current(worker: Option<&'static Peer>) {
+    // (A worker that was hidden while its process was forked is the parent's: it stays hidden, and
+    // begins no more of its parent's tasks.)
+    let worker = worker.filter(|worker| {
+        let is_here = !worker.pool.is_elsewhere();
+        if !is_here {
+            fork::stop_loop(worker);
+        }
+        is_here
+    });
+    CURRENT.with(|c| c.set(worker.map_or(null(), Peer::whole)));
+}
+
 impl Deref for Role {
     type Target = Worker;
     #[inline(always)]
     fn deref(&self) -> &Worker {
         // (Null where a worker is hidden: `keep_thread`, a hook.)
         #[cfg(all(debug_assertions, not(loom)))]
-        super::CURRENT.with(|current| {
+        CURRENT.with(|current| {
             let now = current.get();
             if !now.is_null() && !std::ptr::eq(now, self.worker) {
                 myriad_base::sys::thread::abort_with(
@@ -68,7 +105,7 @@ impl Peer {
 
     /// The role that the calling thread has now, for one who may hold this worker over code that
     /// hides it. `None`: the role is hidden. In fiber mode a hidden role is not found out, which is
-    /// one branch less: who suspends by it asks [`current`](super::current).
+    /// one branch less: who suspends by it asks [`current`].
     ///
     /// # Safety
     /// The calling thread has had this worker's role.
@@ -86,7 +123,7 @@ impl Role {
     /// # Safety
     /// The calling thread has the role of this worker.
     #[inline(always)]
-    pub(super) unsafe fn new(worker: &'static Worker) -> Role {
+    unsafe fn new(worker: &'static Worker) -> Role {
         Role { worker, thread: PhantomData }
     }
 
@@ -123,7 +160,7 @@ impl Role {
     /// The role that the thread has now, in threads mode.
     #[inline(always)]
     fn now(self) -> Option<Role> {
-        let now = super::current()?;
+        let now = current()?;
         if !std::ptr::eq(now.worker, self.worker) && now.stacks.brings_contexts() {
             // The task may have a context, or one below it on this stack, which it had on the other
             // worker.
