@@ -122,7 +122,7 @@ CAUGHT = {
         "sched/user_code/stored": (1, "the door: takes a waker to keep it"),
         "sched/wait/caller": (1, "a poll that wakes its own task, with the waker of its caller, which it holds as any future does"),
         "api/pair": (3, "waits of the engine, out of which the panic of a joined task goes on"),
-        "api/scope": (1, "a cancellation that arrives in the owner, who has a value in hand"),
+        "api/scope/end": (1, "a cancellation that arrives in the owner, who has a value in hand"),
         "api/try_scope": (1, "the end of the scope, out of which a panic goes on"),
         "api/spawn": (1, "the start of the global runtime, which may panic"),
     },
@@ -148,7 +148,7 @@ BODIES = {
     "agent": {"run": 2, "turn": 1},
     "flow": {"dataflow/node": 1, "dataflow/time_limits": 1, "graph/limits": 2, "graph/run": 1, "ops/ended": 1, "ops/line": 2, "ops/line_async": 2, "process/body": 6, "process/recovery": 1},
     "core": {
-        "api/blocking/mod": 1, "api/future": 2, "api/pair": 4, "api/scope": 2, "api/spawn": 1, "api/time/timeout": 1, "api/token": 1,
+        "api/blocking/mod": 1, "api/future": 2, "api/pair": 4, "api/scope": 1, "api/scope/job": 1, "api/spawn": 1, "api/time/timeout": 1, "api/token": 1,
         "api/try_scope": 3, "api/until": 1, "sched/cancel/mod": 1, "sched/context/inherit": 1, "sched/context/mod": 1, "sched/context/relocated": 1,
     },
     "task": {"local_scope": 3, "map_concurrent": 2},

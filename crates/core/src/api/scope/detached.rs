@@ -4,7 +4,8 @@
 //! of its scope has it twice. So here the closure is given the scope, and a closure of two words
 //! has a record of one cache line.
 
-use super::{Job, Scope, run_job_by};
+use super::Scope;
+use super::job::{Job, run_job_by};
 use crate::record::create::Blank;
 use crate::record::header::{Ended, Header, Kind, Mode};
 use crate::sched::worker;
@@ -38,7 +39,7 @@ where
 /// `run` of such a record.
 ///
 /// # Safety
-/// As for [`run_job`](super::run_job), of a `Job<F>` without a result.
+/// As for [`run_job`](super::job::run_job), of a `Job<F>` without a result.
 unsafe fn run<'scope, 'env: 'scope, F>(task: *mut Header, mode: Mode) -> Ended
 where
     F: FnOnce(&'scope Scope<'scope, 'env>),
