@@ -8,6 +8,8 @@ mod sort_common;
 mod par_destructors;
 mod par_fallible;
 mod par_filter;
+mod par_loop_bodies;
+mod par_loop_ends;
 mod par_loops;
 mod par_reduce;
 mod par_scan;

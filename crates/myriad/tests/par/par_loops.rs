@@ -1,20 +1,16 @@
-//! Parallel loops: each number exactly once, whatever the schedule; panics collected; bodies that
-//! block, spawn, nest and are cancelled.
-//!
-//! (Over 600 lines: all tests share the settings and schedules that stand first.)
+//! Parallel loops: each number exactly once, whatever the schedule, the pieces and the policy.
 
-use crate::common::{Drops, MODES, Mode, case, catch_planned, each, in_both_modes, locked, plan, text, wait_until};
+use crate::common::{MODES, case, catch_planned, each, in_both_modes, locked, plan, text};
 use myriad::par::{self, Loop, Schedule};
-use myriad::{cancel, channel, task, time};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
-const SCHEDULES: [Schedule; 3] = [Schedule::Dynamic, Schedule::Static, Schedule::Greedy];
+pub(super) const SCHEDULES: [Schedule; 3] = [Schedule::Dynamic, Schedule::Static, Schedule::Greedy];
 
 /// All settings that make a difference, over a range of this length.
-fn settings(n: usize) -> Vec<Loop> {
+pub(super) fn settings(n: usize) -> Vec<Loop> {
     let mut all = Vec::new();
     for schedule in SCHEDULES {
         let plain = Loop::new(0..n).schedule(schedule);
@@ -154,33 +150,6 @@ fn the_longest_slices() {
     });
 }
 
-/// The panics of the very last numbers have their numbers.
-#[test]
-fn panics_at_the_end_of_all_numbers() {
-    in_both_modes(|rt| {
-        rt.run(|| {
-            for settings in SCHEDULES.map(|schedule| Loop::new(usize::MAX - 40..usize::MAX).schedule(schedule)) {
-                for settings in [
-                    settings.clone(),
-                    settings.clone().grain(1),
-                    settings.clone().grain(usize::MAX),
-                    settings.tasks(40),
-                ] {
-                    let runs = AtomicUsize::new(0);
-                    let panics = settings.try_run(|i| {
-                        runs.fetch_add(1, Relaxed);
-                        if i >= usize::MAX - 2 {
-                            plan("late");
-                        }
-                    });
-                    assert!(panics.unwrap_err().iter().map(|(number, _)| number).eq([38, 39]));
-                    assert_eq!(runs.into_inner(), 40);
-                }
-            }
-        });
-    });
-}
-
 /// Who has nothing to do takes part: the first body keeps its worker until another one has run.
 #[test]
 fn the_others_take_part() {
@@ -225,145 +194,6 @@ fn the_others_take_part_by_themselves() {
     });
 }
 
-#[test]
-fn all_panics_are_collected_and_all_others_run() {
-    in_both_modes(|rt| {
-        for settings in settings(500) {
-            let hits: Vec<AtomicUsize> = (0..500).map(|_| AtomicUsize::new(0)).collect();
-            let body = |i: usize| {
-                hits[i].fetch_add(1, Relaxed);
-                if i % 100 == 42 || i == 499 {
-                    plan(&format!("number {i}"));
-                }
-            };
-            let panics = rt.run(|| settings.clone().try_run(body)).unwrap_err();
-            assert!(hits.iter().all(|hits| hits.load(Relaxed) == 1), "{settings:?}");
-            let list: Vec<_> = panics.iter().map(|(i, payload)| (i, text(payload).to_owned())).collect();
-            let expected = [42, 142, 242, 342, 442, 499].map(|i| (i, format!("planned: number {i}")));
-            assert_eq!(list, expected, "{settings:?}");
-            catch_planned("number 42", || rt.run(|| settings.run(body)));
-        }
-    });
-}
-
-/// None is lost, and none is dropped twice: payloads, and what bodies own.
-#[test]
-fn payloads_are_dropped_once() {
-    in_both_modes(|rt| {
-        let drops = Drops::new();
-        let body = |i: usize| {
-            let own = drops.one();
-            if i.is_multiple_of(3) {
-                std::panic::resume_unwind(Box::new(own));
-            }
-        };
-        let panics = rt.run(|| Loop::new(0..300).try_run(body)).unwrap_err();
-        assert_eq!((panics.len(), drops.made() - drops.dropped()), (100, 100));
-        drop(panics);
-        drops.assert_all(300);
-        drop(crate::common::catch(|| rt.run(|| Loop::new(0..300).run(body))));
-        drops.assert_all(600);
-    });
-}
-
-/// A payload whose destructor panics harms nobody.
-#[test]
-fn payloads_that_panic_when_dropped() {
-    struct Bad;
-    impl Drop for Bad {
-        fn drop(&mut self) {
-            plan("dropped");
-        }
-    }
-    in_both_modes(|rt| {
-        let ran = AtomicUsize::new(0);
-        let panics = rt.run(|| {
-            Loop::new(0..20).try_run(|_| {
-                ran.fetch_add(1, Relaxed);
-                std::panic::resume_unwind(Box::new(Bad));
-            })
-        });
-        drop(panics.unwrap_err());
-        assert_eq!(ran.load(Relaxed), 20);
-    });
-}
-
-/// A loop is cancelled when one of its bodies has panicked: that payload is dropped while the
-/// caller unwinds, and its destructor panics.
-#[test]
-fn payloads_that_panic_when_dropped_by_a_cancellation() {
-    struct Bad;
-    impl Drop for Bad {
-        fn drop(&mut self) {
-            plan("the payload's destructor")
-        }
-    }
-    each(&[1, 2], |rt| {
-        for schedule in SCHEDULES {
-            let drops = Drops::new();
-            let token = cancel::Token::new();
-            let ended = rt.run(|| {
-                token.run(|| {
-                    let one = Mutex::new(Some((Bad, drops.one())));
-                    Loop::new(0..2).grain(1).schedule(schedule).run(|_| {
-                        if let Some(payload) = locked(&one).take() {
-                            std::panic::resume_unwind(Box::new(payload));
-                        }
-                        token.cancel();
-                        time::sleep(Duration::from_secs(3600));
-                    });
-                })
-            });
-            assert!(ended.is_err(), "{schedule:?}");
-            drops.assert_all(1);
-        }
-    });
-}
-
-/// Locks, channels, sleeps, spawned tasks.
-#[test]
-fn bodies_that_block_and_spawn() {
-    in_both_modes(|rt| {
-        for schedule in SCHEDULES {
-            let total = myriad::sync::Mutex::new(0);
-            rt.run(|| {
-                let (tx, rx) = channel::bounded(1);
-                let receiver = myriad::spawn(move || rx.iter().sum::<usize>());
-                Loop::new(0..60).schedule(schedule).run(|i| {
-                    tx.send(i).unwrap();
-                    let child = myriad::spawn(move || i * 2);
-                    let mut total = total.lock().unwrap();
-                    myriad::yield_now();
-                    *total += child.join().unwrap();
-                    if i % 20 == 0 {
-                        time::sleep(Duration::from_micros(50));
-                    }
-                });
-                drop(tx);
-                assert_eq!(receiver.join().unwrap(), 1770);
-            });
-            assert_eq!(*total.lock().unwrap(), 3540, "{schedule:?}");
-        }
-    });
-}
-
-/// In a greedy loop as many bodies wait at a time as it has tasks, whatever the workers: they meet,
-/// and wait for earlier ones.
-#[test]
-fn greedy_bodies_meet() {
-    in_both_modes(|rt| {
-        rt.run(|| {
-            let barrier = myriad::sync::Barrier::new(5);
-            Loop::new(0..50).schedule(Schedule::Greedy).tasks(5).run(|_| _ = barrier.wait());
-            let (tx, rx) = channel::rendezvous();
-            Loop::new(0..100)
-                .schedule(Schedule::Greedy)
-                .tasks(2)
-                .run(|i| if i % 2 == 0 { tx.send(i).unwrap() } else { _ = rx.recv().unwrap() });
-        });
-    });
-}
-
 /// Equal blocks, each on one thread from its beginning to its end.
 #[test]
 fn static_blocks() {
@@ -385,130 +215,6 @@ fn static_blocks() {
             assert!(blocks.iter().max().unwrap() - blocks.iter().min().unwrap() <= 1, "{blocks:?}");
         }
     });
-}
-
-#[test]
-fn loops_in_loops_in_tasks() {
-    in_both_modes(|rt| {
-        let hits = AtomicUsize::new(0);
-        rt.run(|| {
-            let outer: Vec<_> =
-                (0..3).map(|_| myriad::spawn(|| par::map_reduce_index(0..30_u64, |i| i, 0, |a, b| a + b))).collect();
-            Loop::new(0..20).schedule(Schedule::Greedy).run(|_| {
-                Loop::new(0..10).grain(1).run(|_| {
-                    Loop::new(0..5).schedule(Schedule::Static).run(|_| _ = hits.fetch_add(1, Relaxed));
-                });
-            });
-            assert!(outer.into_iter().all(|task| task.join().unwrap() == 435));
-        });
-        assert_eq!(hits.load(Relaxed), 1000);
-    });
-}
-
-/// The whole loop ends, then the caller unwinds.
-#[test]
-fn cancelled_in_the_middle() {
-    in_both_modes(|rt| {
-        for schedule in SCHEDULES {
-            let (began, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let state = std::sync::Arc::new((began, ended));
-            let s = state.clone();
-            let h = rt.spawn(move || {
-                Loop::new(0..1000).schedule(schedule).run(|_| {
-                    s.0.fetch_add(1, SeqCst);
-                    let _end = OnDrop(|| _ = s.1.fetch_add(1, SeqCst));
-                    time::sleep(Duration::from_secs(3600));
-                });
-            });
-            wait_until(|| state.0.load(SeqCst) > 0);
-            h.cancel();
-            assert!(h.join().unwrap_err().is_cancelled());
-            let began = state.0.load(SeqCst);
-            assert!(began < 1000 && state.1.load(SeqCst) == began, "{schedule:?}: {began} of 1000");
-        }
-    });
-}
-
-/// Bodies that compute are not interrupted, but no more of them begin.
-#[test]
-fn cancelled_between_bodies() {
-    in_both_modes(|rt| {
-        let ran = std::sync::Arc::new(AtomicUsize::new(0));
-        let r = ran.clone();
-        let h = rt.spawn(move || {
-            Loop::new(0..usize::MAX).grain(1).run(|_| _ = r.fetch_add(1, Relaxed));
-        });
-        wait_until(|| ran.load(Relaxed) > 0);
-        h.cancel();
-        assert!(h.join().unwrap_err().is_cancelled());
-        let token = cancel::Token::new();
-        let cancelled = rt.run(|| {
-            token.run(|| {
-                par::for_each_index(0..usize::MAX, |i| {
-                    if i == 10 {
-                        token.cancel()
-                    }
-                })
-            })
-        });
-        assert!(cancelled.is_err());
-    });
-}
-
-struct OnDrop<F: Fn()>(F);
-impl<F: Fn()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
-}
-
-/// From threads that have nothing to do with Myriad, and from tasks with a thread of their own.
-#[test]
-fn foreign_threads() {
-    let sum = AtomicUsize::new(0);
-    std::thread::scope(|s| {
-        for _ in 0..4 {
-            s.spawn(|| {
-                for schedule in SCHEDULES {
-                    Loop::new(0..100).schedule(schedule).run(|i| _ = sum.fetch_add(i, Relaxed));
-                }
-                par::for_each_bridge(0..100, |i| _ = sum.fetch_add(i, Relaxed));
-            });
-        }
-    });
-    assert_eq!(sum.load(Relaxed), 4 * 4 * 4950);
-    in_both_modes(|rt| {
-        let h = rt.run(|| task::dedicated(|| par::map(&[1, 2, 3], |x| x * 2)));
-        assert_eq!(h.join().unwrap(), [2, 4, 6]);
-    });
-}
-
-/// The smallest stacks: splitting takes a frame for each halving, and more of them than fit find
-/// another stack.
-#[test]
-fn small_stacks() {
-    for mode in MODES {
-        // (The sanitizer's frames are several times as large.)
-        let times = if cfg!(myriad_asan) { 4 } else { 1 };
-        let size = times * if mode == Mode::Fibers { 32 * 1024 } else { 128 * 1024 };
-        case(
-            mode,
-            2,
-            |b| b.stack_size(size),
-            |rt| {
-                let hits = AtomicUsize::new(0);
-                rt.run(|| {
-                    for schedule in SCHEDULES {
-                        Loop::new(0..4000).schedule(schedule).grain(1).tasks(200).run(|_| {
-                            hits.fetch_add(1, Relaxed);
-                            myriad::yield_now();
-                        });
-                    }
-                });
-                assert_eq!(hits.load(Relaxed), 12_000);
-            },
-        );
-    }
 }
 
 #[test]
@@ -561,56 +267,6 @@ fn slices() {
             assert_eq!(units.load(Relaxed), 5000);
         });
         crate::common::catch(|| rt.run(|| par::for_each_chunk(&[1], 0, |_, _| ())));
-    });
-}
-
-/// Any iterator: one task at a time is in it, in the items' order; it may block, and own what it
-/// yields.
-#[test]
-fn any_iterator() {
-    in_both_modes(|rt| {
-        rt.run(|| {
-            let (tx, rx) = channel::bounded(2);
-            let drops = Drops::new();
-            let d = drops.clone();
-            let feeder = myriad::spawn(move || {
-                for i in 0..200 {
-                    tx.send((i, d.one())).unwrap();
-                    myriad::yield_now();
-                }
-            });
-            let seen = Mutex::new(BTreeSet::new());
-            par::for_each_bridge(&rx, |(i, _own)| {
-                myriad::yield_now();
-                assert!(locked(&seen).insert(i));
-            });
-            feeder.join().unwrap();
-            assert_eq!(*locked(&seen), (0..200).collect());
-            drops.assert_all(200);
-        });
-    });
-}
-
-/// Bodies that panic: the others run. An iterator that panics: it is not asked again. Without an
-/// end: a cancellation ends it.
-#[test]
-fn iterators_and_panics() {
-    in_both_modes(|rt| {
-        let ran = AtomicUsize::new(0);
-        let body = |i: i32| {
-            ran.fetch_add(1, Relaxed);
-            if i % 10 == 3 {
-                plan(&format!("item {i}"));
-            }
-        };
-        catch_planned("item 3", || rt.run(|| par::for_each_bridge(0..100, body)));
-        assert_eq!(ran.swap(0, Relaxed), 100);
-        let items = (0..100).map(|i| if i == 50 { plan("iterator") } else { i });
-        catch_planned("iterator", || rt.run(|| par::for_each_bridge(items, |_| _ = ran.fetch_add(1, Relaxed))));
-        assert_eq!(ran.load(Relaxed), 50);
-        let h = rt.spawn(|| par::for_each_bridge(std::iter::repeat(()), |()| ()));
-        h.cancel();
-        assert!(h.join().unwrap_err().is_cancelled());
     });
 }
 
