@@ -123,7 +123,9 @@ impl Ready {
 pub(super) fn offer(node: Arc<dyn Runnable>) {
     let pool = node.pool();
     let offered = NodeTask(Some(node));
-    drop(pool.spawn(move || offered.run()));
+    if let Err(make) = guest::spawn_detached_here(pool, || move || offered.run()) {
+        drop(pool.spawn(make()));
+    }
 }
 
 /// A node in its task, which may be dropped before it begins.
