@@ -52,7 +52,8 @@ impl Wakes {
     #[inline]
     pub(super) fn begin(&self, thread: u32) -> Option<Affinity> {
         self.began.set(ticks());
-        if self.left.get() == 0 {
+        // (0: the thread has not said its number yet, as far as can be seen here.)
+        if self.left.get() == 0 || thread == 0 {
             return None;
         }
         self.left.set(self.left.get() - 1);
