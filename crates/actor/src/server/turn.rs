@@ -176,11 +176,12 @@ unsafe fn all<S: Server>(server: NonNull<ServerCell<S>>, first: *const First<S::
             return Some(why);
         }
         // SAFETY: this turn consumes, and the server has not ended: its last step has said so.
-        let Some(state) = (unsafe { this.plain() }) else { return attentive(server, First::Look) };
+        let Some(state) = (unsafe { this.plain() }) else { return unsafe { attentive(server, First::Look) } };
         next = match this.pop() {
             Popped::Message(message) => state.handle(message, &mut Context::new(this)),
             Popped::Idle => return None,
-            Popped::Stays => return attentive(server, First::Look),
+            // SAFETY: the inbox is this turn's still.
+            Popped::Stays => return unsafe { attentive(server, First::Look) },
             Popped::Interrupted => return Some(Reason::Cancelled),
         };
     }
@@ -188,11 +189,15 @@ unsafe fn all<S: Server>(server: NonNull<ServerCell<S>>, first: *const First<S::
     if let Next::Stop(why) = unsafe { this.go_on(next) } {
         return Some(why);
     }
-    pop(server).map_or_else(|end| end, |next| hand_over(server, next))
+    // SAFETY: this turn consumes, and goes on only if there is something.
+    unsafe { pop(server).map_or_else(|end| end, |next| hand_over(server, next)) }
 }
 
 /// What comes next. `Err`: nothing, and why the server ends, if it does.
-fn pop<S: Server>(server: NonNull<ServerCell<S>>) -> Result<First<S::Message>, Option<Reason>> {
+///
+/// # Safety
+/// The caller consumes, up to an `Err` without a reason.
+unsafe fn pop<S: Server>(server: NonNull<ServerCell<S>>) -> Result<First<S::Message>, Option<Reason>> {
     // SAFETY: this turn consumes, so the record stands.
     let this = unsafe { server.as_ref() };
     frame::goes_on(&this.cell().life);
@@ -205,9 +210,12 @@ fn pop<S: Server>(server: NonNull<ServerCell<S>>) -> Result<First<S::Message>, O
     }
 }
 
-/// The same, where there is more to look at than messages and the server's state.
+/// As [`all`], where there is more to look at than messages and the server's state.
+///
+/// # Safety
+/// As for [`all`].
 #[inline(never)]
-fn attentive<S: Server>(server: NonNull<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
+unsafe fn attentive<S: Server>(server: NonNull<ServerCell<S>>, first: First<S::Message>) -> Option<Reason> {
     // SAFETY: this turn consumes, so the record stands.
     let this = unsafe { server.as_ref() };
     let mut next = first;
@@ -220,16 +228,21 @@ fn attentive<S: Server>(server: NonNull<ServerCell<S>>, first: First<S::Message>
         if let Next::Stop(why) = unsafe { this.step(next) } {
             return Some(why);
         }
-        next = match pop(server) {
+        // SAFETY: this turn consumes still: its step has not said that the server ends.
+        next = match unsafe { pop(server) } {
             Ok(next) => next,
             Err(end) => return end,
         };
     }
-    hand_over(server, next)
+    // SAFETY: this turn consumes: it has taken this from the inbox.
+    unsafe { hand_over(server, next) }
 }
 
 /// This turn has had its share.
-fn hand_over<S: Server>(server: NonNull<ServerCell<S>>, next: First<S::Message>) -> Option<Reason> {
+///
+/// # Safety
+/// The caller consumes, and does so no longer when this returns `None`.
+unsafe fn hand_over<S: Server>(server: NonNull<ServerCell<S>>, next: First<S::Message>) -> Option<Reason> {
     // SAFETY: this turn consumes, so the record stands, until the next one begins.
     let this = unsafe { server.as_ref() };
     // SAFETY: nobody is named: this task goes, and the next one names itself.
