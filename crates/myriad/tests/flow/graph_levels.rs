@@ -2,9 +2,9 @@
 
 use crate::common::{Mode, Rng, case, each, each_with};
 use crate::each_runtime;
-use myriad::Runtime;
 use myriad::cancel::Token;
 use myriad::flow::Graph;
+use myriad::{Policy, Runtime};
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -50,7 +50,7 @@ fn a_long_chain_beside_a_wide_diamond() {
             assert!(steps * 10 <= CHAIN * 12, "{steps}");
             // (That the test can fail: without it the chain has its turn when it has. The
             // depth-first policy goes on with the chain anyway.)
-            if std::env::var_os("MYRIAD_POLICY").is_none() {
+            if std::env::var_os("MYRIAD_POLICY").is_none_or(|policy| policy != "depth-first") {
                 assert!(steps_to_the_end_of_a_chain(CHAIN, 8000, false) * 10 > CHAIN * 12);
             }
         });
@@ -58,6 +58,14 @@ fn a_long_chain_beside_a_wide_diamond() {
     each(&[2, 4], |rt| {
         rt.run(|| assert!(steps_to_the_end_of_a_chain(200, 2000, true) > 200));
     });
+}
+
+/// A task that has run many nodes offers the next one, which has its turn before lower ones.
+#[test]
+fn a_long_chain_under_the_depth_first_policy() {
+    let rt = myriad::Builder::new().workers(1).spare_workers(0).policy(Policy::DepthFirst).build().unwrap();
+    let steps = rt.run(|| steps_to_the_end_of_a_chain(1500, 8000, true));
+    assert!(steps * 10 <= 1500 * 12, "{steps}");
 }
 
 /// Random graphs with random weights, on one worker.

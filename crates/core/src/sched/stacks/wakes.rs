@@ -158,10 +158,10 @@ mod test {
         assert!((100..10_000).contains(&long), "{long}");
     }
 
-    /// Two tasks hand one worker over to each other, here, as often as they like. `look` is called
+    /// Tasks hand their workers over to each other, here, as often as they like. `look` is called
     /// on each thread, by turns. True: threads were kept here.
-    fn by_turns(look: impl Fn() + Copy + Send + 'static) -> bool {
-        let rt = Builder::new().workers(1).pin_workers(false).build().unwrap();
+    fn by_turns(workers: usize, look: impl Fn() + Copy + Send + 'static) -> bool {
+        let rt = Builder::new().workers(workers).pin_workers(false).build().unwrap();
         rt.run(move || {
             let here = move || {
                 for _ in 0..100 {
@@ -181,16 +181,17 @@ mod test {
     fn no_thread_is_bound_while_user_code_runs() {
         let before = thread::available().cpus;
         let cpus: &'static [usize] = before.leak();
-        let kept = by_turns(move || {
+        let look = move || {
             assert_eq!(thread::available().cpus, cpus);
             assert_eq!(std::thread::spawn(|| thread::available().cpus).join().unwrap(), cpus);
-        });
-        assert_eq!(kept, cpus.len() > 1, "with one processor there is no choice");
+        };
+        assert_eq!(by_turns(1, look), cpus.len() > 1, "with one processor there is no choice");
+        by_turns(2, look);
     }
 
     #[test]
     fn a_bond_of_the_users_stays() {
-        by_turns(|| {
+        by_turns(1, || {
             thread_local!(static MINE: Cell<Option<Affinity>> = const { Cell::new(None) });
             let now = Affinity::of(0).unwrap();
             if let Some(mine) = MINE.get() {
