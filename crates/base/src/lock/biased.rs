@@ -122,7 +122,7 @@ impl Run {
             (self.last, self.streak) = (number, 0);
         }
         self.streak = self.streak.saturating_add(1);
-        let me = me.filter(|_| self.streak >= 1 << self.lease_threshold)?;
+        let me = me.filter(|me| self.is_long_enough(self.lease_threshold, me))?;
         self.streak = 0;
         let lease = me.may_lease();
         if lease.is_none() {
@@ -132,9 +132,13 @@ impl Run {
         lease
     }
 
+    fn is_long_enough(&self, threshold: u8, me: &BiasOwner) -> bool {
+        self.streak >= 1 << threshold || self.streak >= 1 << LEAST_THRESHOLD && me.is_alone()
+    }
+
     /// Its worker meets it again in a later turn.
     fn next_lease(&mut self, me: &'static BiasOwner) -> Option<u32> {
-        if self.streak >= 1 << self.bias_threshold {
+        if self.is_long_enough(self.bias_threshold, me) {
             self.streak = 0;
             match me.may_bias() {
                 Some(key) => return Some(key),

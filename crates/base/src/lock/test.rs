@@ -90,6 +90,33 @@ fn a_revoked_lease_takes_longer() {
     // (The number is not given back: its debts are no other test's.)
 }
 
+/// Where others hardly come, a lock does not count what they have cost.
+#[test]
+fn alone_a_worker_has_its_locks_at_once() {
+    if !membarrier_works() {
+        return;
+    }
+    let me = bias_owner::take().expect("a number for this thread");
+    let lock = BiasedLock::new();
+    for _ in 0..5 {
+        while !lock.is_leased_to(me) {
+            use_in_turn(&lock, me);
+        }
+        // SAFETY: a foreign thread needs no right.
+        drop(unsafe { lock.lock(None) });
+    }
+    use_for_a_turn(&lock, me, 10);
+    assert!(!lock.is_biased_to(me), "it has cost five fences");
+    me.set_alone(true);
+    let turns = (0..).take_while(|_| {
+        use_for_a_turn(&lock, me, 2);
+        !lock.is_biased_to(me)
+    });
+    assert!(turns.count() < 5);
+    me.set_alone(false);
+    // (The number is not given back: its debts are no other test's.)
+}
+
 /// Who waits for the end of a lease waits in vain, for which the owner owes, or finds it over.
 #[test]
 fn the_end_of_a_lease_is_waited_for() {

@@ -78,7 +78,7 @@ impl Queued for Anywhere {
 
     #[inline(always)]
     fn again(task: Runnable) {
-        worker::current().expect("polled on a worker").push_last(task);
+        worker::current().expect("polled on a worker").push_yielded(task);
     }
 }
 

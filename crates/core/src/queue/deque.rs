@@ -44,19 +44,22 @@
 //! **Rejected.** Chase-Lev: a fence or read-modify-write in each pop, and no way to take a joined
 //! task out of the middle. Private deque with steal requests only: a computing owner answers none.
 //! Holding back each lone task: its spawner may compute for long. So it is shared when somebody
-//! sleeps, but for a woken one of an owner whose turns are short ([`OwnDeque::push_woken`]).
+//! sleeps, but for a woken one of an owner whose turns are short ([`kept`]).
 //!
 //! Tests: `tests/loom/deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs`
 //! (larger ones).
 
 mod claims;
 mod fairness;
+mod kept;
 mod ring;
 mod thieves;
 mod woken;
 
 use crate::record::header::Header;
 use crate::record::task::{Runnable, Unstarted};
+pub(crate) use kept::Keeps;
+use kept::NOT_KEPT;
 use myriad_base::sys::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::fence::Fence;
@@ -103,24 +106,20 @@ pub(crate) struct Deque {
     lock: Line<AtomicU32>,
     /// Written under the lock.
     head: AtomicUsize,
-    /// [`KEPT`], if the newest task was, at the last push, a lone one that its owner was to run
-    /// next ([`OwnDeque::push_woken`]): only while somebody asks for work. Or [`KEEPS_NONE`].
+    /// How many tasks thieves have taken. Written by them, under the lock. (A number: no step of a
+    /// model.)
+    taken: std::sync::atomic::AtomicUsize,
+    /// What is not for others though somebody asks: see [`kept`].
     kept: AtomicU8,
 }
-
-/// In `kept`: no task is.
-const NOT_KEPT: u8 = 0;
-const KEPT: u8 = 1;
-/// In `kept`: no task is, and none will be in this turn of the owner's, which lasts.
-const KEEPS_NONE: u8 = 2;
 
 /// What only the owner touches.
 #[derive(Debug)]
 struct OwnerHalf {
     /// The value of `top` at which the ring may be full.
     full_at: Cell<usize>,
-    /// The owner's turns are short: see [`OwnDeque::push_woken`].
-    short_turns: Cell<bool>,
+    /// What the owner keeps for itself: see [`OwnDeque::push_woken`].
+    keeps: Cell<Keeps>,
     /// What is out of the ordinary, a bit set. The shortest paths ask for all of it at once.
     special: Cell<u8>,
     /// Where [`Deque::pop_between`] goes on, and up to where.
@@ -207,7 +206,7 @@ impl Deque {
                 full_at: Cell::new(FIRST + capacity),
                 special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
                 cursor: Cell::new((FIRST, FIRST)),
-                short_turns: Cell::new(false),
+                keeps: Cell::new(Keeps::Nothing),
                 run: woken::Run::new(),
             }),
             fence,
@@ -215,6 +214,7 @@ impl Deque {
             split: Line(AtomicUsize::new(FIRST)),
             lock: Line(AtomicU32::new(0)),
             head: AtomicUsize::new(FIRST),
+            taken: 0.into(),
             kept: AtomicU8::new(NOT_KEPT),
         }
     }
@@ -319,36 +319,12 @@ impl OwnDeque<'_> {
         self.push_at(top, task)
     }
 
-    /// The same for a future that the running task wakes. As long as the owner's turns are short, a
-    /// lone one is not for others: its owner runs it next, sooner than another worker could, and
-    /// without moving what it works on.
-    ///
-    /// (Not so what is spawned: its spawner may wait for it only after a long computation. And
-    /// where turns are long, a waker may go on for long: two that work by turns would never work at
-    /// a time.)
+    /// The same for a future that the running task wakes: the owner may [keep](kept) it.
     #[inline(always)]
     pub(crate) fn push_woken(&self, task: Runnable) -> bool {
         let top = self.make_room();
         self.half().run().add(top);
         self.push_at(top, task) && !self.keeps_newest()
-    }
-
-    /// Somebody asks for work, and the newest task was woken.
-    #[cold]
-    #[inline(never)]
-    fn keeps_newest(self) -> bool {
-        let keeps = self.half().short_turns.get() && !self.has_public() && !self.has_two() && !on("woken-is-spawned");
-        // An exchange: the monitor may say at any moment that there is to be none.
-        keeps
-            && (self.kept.load(Relaxed) == KEPT || self.kept.compare_exchange(NOT_KEPT, KEPT, Relaxed, Relaxed).is_ok())
-    }
-
-    /// The owner comes by, and its turns are short, or are not.
-    pub(crate) fn set_short_turns(&self, short: bool) {
-        self.half().short_turns.set(short);
-        if self.kept.load(Relaxed) == KEEPS_NONE {
-            self.kept.store(NOT_KEPT, Relaxed);
-        }
     }
 
     /// The same as [`push`](Self::push) while [`is_plain`](Self::is_plain): then the fence is one
@@ -496,6 +472,14 @@ impl OwnDeque<'_> {
             self.split.store(split + (top - split).div_ceil(2), Relaxed);
         }
         true
+    }
+
+    /// Makes all tasks public.
+    pub(crate) fn publish_all(&self) {
+        if let Some(_guard) = self.try_lock() {
+            // Relaxed: as in `publish`.
+            self.split.store(self.top.load(Relaxed), Relaxed);
+        }
     }
 
     /// Takes what was pushed last, where all that is pushed is taken at once, and nobody steals

@@ -35,6 +35,11 @@ pub(crate) struct Counters {
     pub spawned: Counter,
     /// Turns in which it began a closure or polled a future.
     pub begun: Counter,
+    /// Polls of futures from the loop ...
+    pub polls: Counter,
+    /// ... and what was left of the budget after each of them, in all: so what they have used is
+    /// known too.
+    pub budget_left: Counter,
     /// Tasks taken out of the deques of others.
     pub stolen: Counter,
     /// How often it has fallen asleep.

@@ -12,6 +12,7 @@ pub(crate) mod counters;
 pub(crate) mod driver;
 pub(crate) mod finish;
 pub(crate) mod fork;
+pub(crate) mod gather;
 pub(crate) mod hints;
 pub(crate) mod idle;
 pub(crate) mod latency;

@@ -108,6 +108,7 @@ pub(crate) struct Pool {
     pub clock: Clock,
     /// When the first of the sleepers looks up by itself, in nanoseconds.
     pub next_wake: AtomicU64,
+    pub gather: crate::sched::gather::Gather,
     /// When a task that is injected may ask for ticks again, in the processor's ticks.
     next_request: AtomicU64,
 }

@@ -26,6 +26,7 @@
 //! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its
 //! worker.
 
+mod gather;
 mod search;
 pub(crate) mod steal;
 mod task;

@@ -2,7 +2,7 @@
 
 use super::tasks::{Life, Tasks, start};
 use super::{SCRIPT, Script};
-use crate::queue::deque::{Deque, OwnDeque};
+use crate::queue::deque::{Deque, Keeps, OwnDeque};
 use crate::record::task::{Runnable, Unstarted};
 use loom::thread;
 use myriad_base::sys::fence::Fence;
@@ -48,6 +48,13 @@ impl World {
         let task = self.tasks.get(number);
         task.write();
         self.owner().push_oldest(task.unstarted().into());
+    }
+    /// The running future lets others go first, where all that is woken is kept.
+    fn yield_kept(&self, number: usize) {
+        let task = self.tasks.get(number);
+        task.write();
+        self.owner().set_keeps(Keeps::All);
+        self.owner().push_yielded(task.future());
     }
     fn pop(&self) -> Option<Runnable> {
         self.owner().pop()
@@ -362,6 +369,14 @@ fn oldest_wraps_around() {
     });
 }
 
+/// The oldest task is a private one that yields, while the oldest is forced away.
+fn yielded_forced() {
+    play(&World::woken(4, 3), &[forced_twice], |w| {
+        w.yield_kept(3);
+        w.pop_and_run();
+    });
+}
+
 /// Of several that were woken the oldest is taken while it is forced away.
 fn woken_forced() {
     play(&World::woken(4, 4), &[forced], |w| {
@@ -515,6 +530,13 @@ pub static SCRIPTS: &[Script] = &[
         run: oldest_forced,
         bound: (Some(3), Some(4)),
         mutants: &["pop-oldest-unlocked", "pop-oldest-keeps-split"],
+        ..SCRIPT
+    },
+    Script {
+        name: "deque.yielded_forced",
+        run: yielded_forced,
+        bound: (Some(3), Some(4)),
+        mutants: &["push-oldest-unlocked"],
         ..SCRIPT
     },
     Script {

@@ -1,7 +1,7 @@
 //! A pool of workers for scripts, and what a worker does that has nothing to do.
 
 use super::tasks::{Tasks, start};
-use crate::queue::deque::OwnDeque;
+use crate::queue::deque::{Keeps, OwnDeque};
 use crate::queue::policy::Policy;
 use crate::record::task::Runnable;
 use crate::sched::idle::{WorkerShared, Workers};
@@ -55,9 +55,16 @@ impl TestPool {
     }
     /// Worker `w`, whose turns are short, wakes a task.
     pub fn wake(&self, w: usize, number: usize) {
+        self.wake_and_keep(w, number, Keeps::Lone);
+    }
+    /// The same where futures are gathered at it.
+    pub fn wake_kept(&self, w: usize, number: usize) {
+        self.wake_and_keep(w, number, Keeps::All);
+    }
+    fn wake_and_keep(&self, w: usize, number: usize, keeps: Keeps) {
         let (shared, task) = (self.shared(w), self.tasks.get(number));
         task.write();
-        self.deque(w).set_short_turns(true);
+        self.deque(w).set_keeps(keeps);
         if self.deque(w).push_woken(task.unstarted().into()) {
             self.workers.serve_requests(shared, self.deque(w));
         }

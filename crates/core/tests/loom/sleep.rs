@@ -7,6 +7,7 @@
 use super::pool::{TestPool, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
+use crate::queue::deque::Keeps;
 use crate::queue::parked::{Home, Parked, Resumable};
 use crate::record::task::Runnable;
 use crate::sched::driver::reactor::Reactor;
@@ -112,6 +113,23 @@ fn kept_too_long() {
     assert!(w.shared(0).deque.release_kept());
     w.workers.wake_one();
     sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// The same with all that it has woken; then its turns are long.
+fn all_kept_too_long() {
+    let w = TestPool::new(2, 2);
+    w.put_to_sleep(1);
+    let sleeper = spawn_part(&w, |w| w.sleep_on(1));
+    w.wake_kept(0, 1);
+    w.wake_kept(0, 2);
+    assert!(w.workers.has_sleepers(), "somebody was woken for what is kept");
+    w.deque(0).set_keeps(Keeps::Nothing);
+    if w.shared(0).deque.should_share() {
+        w.workers.serve_requests(w.shared(0), w.deque(0));
+    }
+    sleeper.join().unwrap();
+    while w.pop_and_run(0) {}
     w.tasks.assert_all_ran();
 }
 
@@ -488,6 +506,13 @@ pub static SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script { name: "sleep.kept_too_long", run: kept_too_long, owners: 2, mutants: &["woken-is-spawned"], ..SCRIPT },
+    Script {
+        name: "sleep.all_kept_too_long",
+        run: all_kept_too_long,
+        owners: 2,
+        mutants: &["woken-is-spawned"],
+        ..SCRIPT
+    },
     Script { name: "sleep.timed", run: timed, owners: 2, mutants: &["retract-uncounts"], ..SCRIPT },
     Script {
         name: "sleep.batch_in_flight",

@@ -15,6 +15,18 @@ impl OwnDeque<'_> {
     /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first.
     /// True: somebody asks for work.
     pub(crate) fn push_oldest(&self, task: Runnable) -> bool {
+        self.push_at_head(task, false)
+    }
+
+    /// The same for the running future, which lets others go first: kept as what it
+    /// [wakes](Self::push_woken), where all of that is kept.
+    pub(crate) fn push_yielded(&self, task: Runnable) -> bool {
+        let keeps_all = self.keeps_all();
+        self.push_at_head(task, keeps_all) && !(keeps_all && self.keeps_newest())
+    }
+
+    /// `private`: if there is nothing public, neither is this task.
+    fn push_at_head(&self, task: Runnable, private: bool) -> bool {
         loop {
             let top = self.top.load(Relaxed);
             let guard = if on("push-oldest-unlocked") { None } else { Some(self.lock()) };
@@ -26,8 +38,11 @@ impl OwnDeque<'_> {
                 continue;
             }
             let position = head - 1;
-            // Public at once: below split, under the lock (I3).
+            // Public at once: below split, under the lock (I3). Or the first private one.
             self.slot(position).store(task.into_raw(), Relaxed);
+            if private && self.split.load(Relaxed) == head {
+                self.split.store(position, Relaxed);
+            }
             // Relaxed: only the owner acquires head, and it has the lock, so a thief's use of the
             // slot came before.
             self.head.store(position, Relaxed);
@@ -35,7 +50,7 @@ impl OwnDeque<'_> {
             break;
         }
         self.light("push-light");
-        self.steal_request.load(Relaxed) != 0
+        self.is_requested()
     }
 
     /// Takes the oldest task. Dearer than `pop`: for fairness, every so many

@@ -1,6 +1,6 @@
 //! The thieves' side of the deque: asking, stealing, stealing by force.
 
-use super::{Deque, KEEPS_NONE, KEPT, NOT_KEPT};
+use super::Deque;
 use crate::record::header::{Header, TaskFlags};
 use crate::record::task::Runnable;
 use myriad_base::sys::atomic::Ordering::*;
@@ -37,9 +37,7 @@ impl Deque {
     /// The owner clears the request, to look for sleepers next.
     pub(crate) fn take_request(&self) {
         // First: who asks from now on finds that nothing is kept.
-        if self.kept.load(Relaxed) == KEPT && !on("kept-for-good") {
-            _ = self.kept.compare_exchange(KEPT, NOT_KEPT, Relaxed, Relaxed);
-        }
+        self.keep_no_longer();
         if on("clear-by-store") {
             self.steal_request.store(0, Relaxed);
         } else {
@@ -83,7 +81,18 @@ impl Deque {
         }
         // Release: pairs with the owner's Acquire in `make_room`.
         self.head.store(head, ord(Release, "head-release"));
+        self.count_taken(taken);
         taken
+    }
+
+    /// A thief, with the lock, has taken so many.
+    fn count_taken(&self, tasks: usize) {
+        self.taken.store(self.taken.load(Relaxed).wrapping_add(tasks), Relaxed);
+    }
+
+    /// How many tasks thieves have taken since the deque was made. For any thread.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
     }
 
     /// Takes the oldest private task of an owner that does not come by. Costs a heavy fence.
@@ -120,6 +129,7 @@ impl Deque {
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);
+                    self.count_taken(1);
                     return Some(task);
                 }
             }
@@ -141,28 +151,10 @@ impl Deque {
         self.top.load(Relaxed)
     }
 
-    /// Is there perhaps a task for a thief? Not if there is but one, which the owner keeps for a
-    /// moment.
-    pub(crate) fn looks_stealable(&self) -> bool {
-        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
-        top > head && (top > head + 1 || self.kept.load(Relaxed) != KEPT)
-    }
-
     /// How many tasks are there, at most: tombstones count as well. An estimate, for any thread.
     pub(crate) fn len(&self) -> usize {
         let head = self.head.load(Relaxed);
         self.top.load(Relaxed).saturating_sub(head)
-    }
-
-    /// Does the owner keep a task for itself, which it will run in a moment? A hint.
-    pub(crate) fn keeps_task(&self) -> bool {
-        self.kept.load(Relaxed) == KEPT && self.looks_busy()
-    }
-
-    /// The owner does not come by: the task that it keeps is for others after all, and it keeps no
-    /// other one before it comes by. True: there is one.
-    pub(crate) fn release_kept(&self) -> bool {
-        self.kept.load(Relaxed) != KEEPS_NONE && self.kept.swap(KEEPS_NONE, Relaxed) == KEPT && self.looks_busy()
     }
 
     /// Is there perhaps a task? Indices only: the ring would need the lock.

@@ -85,6 +85,10 @@ pub struct PoolMetrics {
     pub dedicated: usize,
     /// Threads of its workers: in threads mode with those of closures that are blocked.
     pub threads: usize,
+    /// The worker that runs all woken futures at present, because several would take longer for
+    /// them: messages between their processors cost more than is done with one. `None`: futures are
+    /// for all workers.
+    pub gathered_at: Option<usize>,
     /// How long tasks waited until they ran, if that is
     /// [measured](crate::Builder::measure_latency).
     pub latency: Option<LatencyMetrics>,
@@ -243,6 +247,7 @@ impl PoolMetrics {
             pinned: pool.regular_workers().iter().map(|w| w.shared.remote.pinned.load(Relaxed)).sum(),
             dedicated: pool.dedicated.count(),
             threads: pool.count_threads(),
+            gathered_at: pool.gather.worker(),
             latency: pool.latency.as_ref().map(LatencyMetrics::read),
         }
     }

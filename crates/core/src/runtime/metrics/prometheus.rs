@@ -105,6 +105,9 @@ impl Metrics {
         }
         text.family("myriad_tasks_dedicated", "gauge", "Tasks with a thread of their own.");
         self.pools.iter().for_each(|pool| text.sample("myriad_tasks_dedicated", of_pool(pool), pool.dedicated));
+        text.family("myriad_futures_gathered", "gauge", "1 while one worker runs all woken futures.");
+        let gathered = |pool: &PoolMetrics| u8::from(pool.gathered_at.is_some());
+        self.pools.iter().for_each(|pool| text.sample("myriad_futures_gathered", of_pool(pool), gathered(pool)));
         GAUGES.iter().for_each(|family| self.of_workers(&mut text, "gauge", family));
         COUNTERS.iter().for_each(|family| self.of_workers(&mut text, "counter", family));
         self.latencies(&mut text);

@@ -167,6 +167,7 @@ mod test {
                 pinned: 10,
                 dedicated: 0,
                 threads: 100,
+                gathered_at: Some(999),
                 latency: Some(LatencyMetrics {
                     buckets: vec![(Duration::from_micros(1_048_576), 50), (Duration::from_micros(8_388_608), 50)],
                     count: u64::MAX,

@@ -104,6 +104,7 @@ impl Pool {
             clock: Clock::real(),
             next_wake: AtomicU64::new(u64::MAX),
             delays: ShutdownDelays::new(),
+            gather: Default::default(),
             next_request: AtomicU64::new(0),
         }));
         if let Some(queues) = config.policy.queues(config.workers) {

@@ -33,10 +33,11 @@
 //! begun and rest. If more run than should, because some came back, as many spares go off duty at
 //! once.
 //!
-//! **Kept tasks.** A worker whose turns are short keeps a lone task that it has woken
-//! (`OwnDeque::push_woken`), and nobody is woken for it. If the worker has not come to its loop at
-//! the next look ([`READY_THRESHOLD`] later, where others sleep), the task is for others, one of
-//! them is woken, and the worker keeps no other task before it comes to its loop.
+//! **Kept tasks.** A worker whose turns are short keeps a lone task that it has woken, or all of
+//! them where futures are gathered on it (`queue::deque::kept`), and nobody is woken for these. If
+//! the worker has not come to its loop at the next look ([`READY_THRESHOLD`] later, where others
+//! sleep), they are for others, one of them is woken, and the worker keeps no other task before it
+//! comes to its loop.
 //!
 //! **Takeovers last for a while.** A worker that has got out of a lock is likely to be in the next
 //! one soon: for [`CALM_AFTER`] more its tasks may be taken over, and wakers tell helpers at once.

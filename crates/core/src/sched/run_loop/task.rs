@@ -50,6 +50,8 @@ pub(crate) fn start(w: Role, task: Runnable) -> Role {
     let (mut w, mut ended) = w.run(task);
     // What completes itself has ended its context before.
     if ended == Ended::BySelf {
+        w.counters.polls.add(1);
+        w.counters.budget_left.add(w.budget.get().into());
         w.running.set(CurrentTask::NOTHING);
         w.end_leases();
         return w;

@@ -2,6 +2,7 @@
 //!
 //! A tick is each 61st turn, and each that somebody has asked for: the loop's header says what for.
 
+use super::gather;
 use super::search::take_over;
 use super::steal::{FORCE_US, has_stolen, pause_force, steal_one};
 use super::task::start_taken;
@@ -60,7 +61,7 @@ pub(super) fn tick(w: Role) -> (Role, bool) {
         take_over(&w);
     }
     let long_stuck = others_stuck && w.pool.long_stuck.load(Relaxed);
-    if w.shared.deque.should_share() {
+    if w.shared.deque.should_share() && !w.deque().keeps_all() {
         w.pool.workers.serve_requests(&w.shared, w.deque());
     }
     match priority::next_task(&w) {
@@ -122,7 +123,8 @@ fn measure_turns(w: &Worker) {
     w.window_cut.store(false, Relaxed);
     if !(short && cut) {
         let keeps = short && w.pool.latency.is_none();
-        w.deque().set_short_turns(keeps && w.pool.workers.queues().is_none() && monitor::runs());
+        let keeps = keeps && w.pool.workers.queues().is_none() && monitor::runs();
+        w.deque().set_keeps(gather::tick(w, now, keeps));
     }
 }
 

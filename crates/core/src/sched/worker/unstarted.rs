@@ -143,6 +143,14 @@ impl Worker {
         }
     }
 
+    /// Queues the running future behind all others.
+    pub(crate) fn push_yielded(&self, task: Runnable) {
+        debug_assert!(task.is_future());
+        if self.deque().push_yielded(task) {
+            self.serve_requests_for(Some(Arrival::Last));
+        }
+    }
+
     /// Queues a closure in which the running task goes on, elsewhere, while it waits for it: so
     /// nobody claims it.
     pub(crate) fn push_next(&self, task: Unstarted) {
