@@ -23,6 +23,8 @@ pub(crate) struct Gather {
     at: AtomicU32,
     /// That is no trial.
     lasts: AtomicBool,
+    /// Another worker has published tasks for that one.
+    offered: AtomicBool,
     /// When the controller looks next, in ticks.
     next: AtomicU64,
     controller: Mutex<Controller>,
@@ -38,6 +40,18 @@ impl Gather {
     /// Are they gathered for longer than a trial?
     pub(crate) fn lasts(&self) -> bool {
         self.lasts.load(Relaxed)
+    }
+
+    /// Tells the worker at which they are gathered that there is something to take.
+    pub(crate) fn offer(&self) {
+        if !self.offered.load(Relaxed) {
+            self.offered.store(true, Relaxed);
+        }
+    }
+
+    /// Has anybody something to take? By that worker, which looks at all others then.
+    pub(crate) fn take_offer(&self) -> bool {
+        self.offered.load(Relaxed) && self.offered.swap(false, Relaxed)
     }
 
     /// Is it time to look, at this time in ticks?

@@ -35,6 +35,9 @@ const SHORTEST_US: u64 = 16_000;
 const GATHERED: u64 = 4;
 /// ... and for so long at last.
 const LONGEST_US: u64 = 250_000;
+/// Where gathered futures suddenly have so little of the rate before, the other way is tried at
+/// once.
+const CHANGED: f64 = 0.5;
 /// Who has so small a share of all turns has no part in them.
 const SHARE: u64 = 64;
 /// One closure begins in so many polls, at most.
@@ -199,13 +202,14 @@ impl Controller {
         }
         match self.stage {
             Stage::Holds => {
+                let is_changed = way == Way::Gathered && seen.rate < CHANGED * self.rate;
                 self.rate = match way {
                     // One long window.
                     Way::Spread => seen.rate,
                     // Short ones.
                     Way::Gathered => self.rate + (seen.rate - self.rate) / 4.0,
                 };
-                if now < self.until {
+                if now < self.until && !is_changed {
                     return if way == Way::Spread { self.until } else { now + PAUSE_US };
                 }
                 self.at = if way == Way::Spread { seen.best } else { 0 };
@@ -337,6 +341,14 @@ mod test {
         assert!(program.gathered[1] < SECOND * 30 / 100, "{:?}", program.gathered);
         program.go_on(SECOND, (20, 60), |_, _| ());
         assert!(program.gathered[1] > SECOND * 70 / 100, "{:?}", program.gathered);
+    }
+
+    #[test]
+    fn a_program_that_is_suddenly_slow_is_tried_the_other_way() {
+        let mut program = Program::new();
+        program.go_on(2 * SECOND, (20, 60), |_, _| ());
+        program.go_on(SECOND / 20, (40, 20), |_, _| ());
+        assert!(program.gathered[1] < SECOND / 100, "{:?}", program.gathered);
     }
 
     #[test]

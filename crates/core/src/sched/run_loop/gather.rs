@@ -36,7 +36,9 @@ pub(super) fn tick(w: &Worker, now: u64, short: bool) -> Keeps {
     }
     match at {
         Some(_) if is_here => {
-            take_from_others(w);
+            if gather.take_offer() {
+                take_from_others(w);
+            }
             return Keeps::All;
         }
         Some(other) => give_to(w, other, now),
@@ -76,6 +78,8 @@ fn give_to(w: &Worker, other: usize, now: u64) {
         if ticks() >= until {
             return gather.give_up(other);
         }
+        // (Again: another worker's may have been taken, or this deque's lock.)
+        gather.offer();
         // (Both may be on one processor.)
         thread::yield_now();
     }
