@@ -1,5 +1,6 @@
-//! Futures that talk take their channels' locks without a read-modify-write, also on two workers.
-//! In a process of its own: it counts those that do not.
+//! Futures that talk take their channels' locks without a read-modify-write, also on two workers;
+//! and with any number of workers they neither move nor wake workers for each message. In processes
+//! of their own: they count.
 #![cfg(target_os = "linux")]
 
 use crate::common::{MODES, assert_ok, in_child};
@@ -51,6 +52,33 @@ fn few_operations_go_by_the_word() {
                 by_word * 25 <= operations
             });
             assert!(are_few, "{mode:?}: more than 4 % of the operations went by the word, five times");
+        }
+    });
+    assert_ok(&output);
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Steals and sleeps are what a message may cost where there are far more workers than processors:
+/// a futex, and a place in another worker's queue. They may grow with the workers, and not with the
+/// messages.
+#[test]
+fn few_messages_cost_a_steal_or_a_sleep_with_any_number_of_workers() {
+    let output = in_child(&[], || {
+        for (mode, workers) in MODES.into_iter().flat_map(|mode| [2, 8, 64].map(|workers| (mode, workers))) {
+            let rt = mode.runtime(workers);
+            let count = || {
+                let sum = rt.metrics().pools[0].sum();
+                sum.stolen + sum.sleeps
+            };
+            let are_few = (0..5).any(|_| {
+                let before = count();
+                let operations = rt.run(|| block_on(relay(3000, 300)));
+                let dear = count() - before;
+                println!("{mode:?}, {workers} workers: {dear} steals and sleeps for {operations} operations");
+                // (Each relay is spawned, and so may be stolen.)
+                dear.saturating_sub(3000) * 50 <= operations
+            });
+            assert!(are_few, "{mode:?}, {workers} workers: more than 2 % of the operations, five times");
         }
     });
     assert_ok(&output);
