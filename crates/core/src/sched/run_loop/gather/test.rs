@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sched::worker;
-use crate::{Builder, spawn_async};
+use crate::{Builder, Policy, spawn_async};
 use myriad_base::sys::mutex::Mutex;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Ring {
 
 #[test]
 fn all_that_wakes_each_other_comes_to_one_worker() {
-    let rt = Builder::new().workers(2).build().unwrap();
+    let rt = Builder::new().workers(2).policy(Policy::WorkStealing).build().unwrap();
     rt.run(|| {
         let ring = Arc::new(Ring { gates: (0..64).map(|_| Gate::default()).collect(), ..Ring::default() });
         let members: Vec<_> = (0..64).map(|i| spawn_async(ring.clone().member(i))).collect();
@@ -113,7 +113,7 @@ fn all_that_wakes_each_other_comes_to_one_worker() {
 /// A worker at which futures are gathered computes, with some that it has woken behind it.
 #[test]
 fn who_waits_behind_a_long_turn_is_found() {
-    let rt = Builder::new().workers(2).build().unwrap();
+    let rt = Builder::new().workers(2).policy(Policy::WorkStealing).build().unwrap();
     rt.run(|| {
         let gates: Arc<Vec<Gate>> = Arc::new((0..100).map(|_| Gate::default()).collect());
         let elsewhere = Arc::new(AtomicUsize::new(0));
