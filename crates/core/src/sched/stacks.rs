@@ -7,6 +7,7 @@
 //! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one
 //! is warm.
 
+mod ending;
 mod wakes;
 
 use super::worker::{Peer, Role, Worker, set_current};
@@ -21,6 +22,8 @@ use myriad_base::sys::thread::{self, Affinity};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 // Numbers for the list of threads, and not in a model.
+pub(crate) use ending::EndingThreads;
+use ending::ToldNext;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use wakes::Wakes;
 
@@ -68,8 +71,8 @@ pub(crate) struct OsStack {
     /// The giver of a turn keeps the thread on a processor, and it had this before. Written by the
     /// giver before the turn.
     kept: Cell<Option<Affinity>>,
-    /// Idle threads that this one ends when it ends itself: the first of a list.
-    ends: Cell<*mut Parked>,
+    /// It is to end, and tells the next of these.
+    ends_for: Cell<Option<&'static EndingThreads>>,
     /// A task of a group runs on it: only its own worker goes on with it.
     pinned: AtomicBool,
     /// A task on it has had a context, and may have it yet: any worker that goes on with it has to
@@ -87,7 +90,7 @@ impl OsStack {
             floor: Cell::new(usize::MAX),
             tid: AtomicU32::new(0),
             kept: Cell::new(None),
-            ends: Cell::new(null_mut()),
+            ends_for: Cell::new(None),
             pinned: AtomicBool::new(false),
             contexts: Cell::new(false),
             worker: Cell::new(w),
@@ -103,13 +106,9 @@ impl OsStack {
     /// The calling thread, whose stack this is, has left its loop: it leaves the pool, and the next
     /// idle thread ends.
     fn leave(&self, w: &Peer) {
-        let kept = self.kept.take();
-        let here = kept.is_some();
-        wakes::let_go(kept);
+        wakes::let_go(self.kept.take());
         w.pool.leave_thread(w);
-        // SAFETY: who has told this thread to end has left it these. Only their own threads free
-        // them, so it does not matter whose worker ends meanwhile.
-        unsafe { end_in_turn(self.ends.take(), here) };
+        self.ends_for.take().into_iter().for_each(end_next);
     }
 
     /// The calling thread, whose stack this is, was given a role: of the worker that it had before,
@@ -255,6 +254,10 @@ impl Stacks {
         let config = w.pool.config();
         if made >= config.max_stacks {
             return Err(NoStack::limit(made, config.max_stacks));
+        }
+        if let Some(node) = w.ending.take_back() {
+            self.push_idle(node);
+            return Ok(());
         }
         let peer = w.as_static();
         let stack = Box::into_raw(Box::new(OsStack::new(w)));
@@ -410,8 +413,11 @@ impl Stacks {
         };
         self.idle_count.store(keep, Relaxed);
         w.count_stacks(-isize::try_from(idle - keep).expect("threads fit in memory"));
-        // SAFETY: a list of idle threads, which is in no other one now.
-        unsafe { end_in_turn(rest, self.wakes.roams.get()) };
+        // SAFETY: a list of idle threads, of which there are more than `keep`, in no other one now.
+        unsafe {
+            let ending = &w.as_static().ending;
+            ending.begin(rest, self.wakes.roams.get()).into_iter().for_each(|first| tell(ending, first));
+        }
     }
 
     /// Idle fibers behind the warmest go back to the pool, which gives their memory to the system:
@@ -491,23 +497,22 @@ extern "C" fn fiber_main() -> ! {
     myriad_base::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
 }
 
-/// Ends the first of these threads, which ends the next one when it has left: one at a time, and
-/// the first where the caller runs, if that is `here`. For each exit changes the process's map of
-/// memory: several at once wait for each other there, and interrupt all processors that the process
-/// runs on. (A chain of 10,000 tasks took twice as long.)
+/// One of these has left: the next one is told.
+fn end_next(ending: &'static EndingThreads) {
+    // SAFETY: taken out of the lists just now.
+    ending.next().into_iter().for_each(|next| unsafe { tell(ending, next) });
+}
+
+/// Tells a thread to end, and whom it tells then.
 ///
 /// # Safety
-/// A list, by `Parked::next`, of threads that are idle or have not begun, and that nobody else will
-/// give a turn.
-unsafe fn end_in_turn(list: *mut Parked, here: bool) {
-    if list.is_null() {
-        return;
-    }
-    // SAFETY: the thread waits, or will (this function's contract), so that its node and what that
-    // stands for are there; it reads what is written here after it has its order.
+/// The node was taken out of these.
+unsafe fn tell(ending: &'static EndingThreads, ToldNext { node, here }: ToldNext) {
+    // SAFETY: the thread waits, or will, as all of these do: so its node and what that stands for
+    // are there. It reads what is written here after it has its order.
     unsafe {
-        let stack = (*list).saved.with(|saved| *saved).cast::<OsStack>();
-        (*stack).ends.set((*list).next.with(|next| *next));
+        let stack = (*node).saved.with(|saved| *saved).cast::<OsStack>();
+        (*stack).ends_for.set(Some(ending));
         let tid = (*stack).tid.load(Relaxed);
         if here && tid != 0 && (*stack).baton.sleeps() {
             (*stack).kept.set(wakes::keep_here(tid));

@@ -49,7 +49,7 @@ pub(crate) use wake::{block, block_thread, schedule, wake_node, wake_node_next};
 use super::counters::Counters;
 use super::idle::WorkerShared;
 use super::priority::PriorityState;
-use super::stacks::Stacks;
+use super::stacks::{EndingThreads, Stacks};
 use crate::record::create::KindWord;
 use crate::record::current::Running;
 use crate::record::memory::Memory;
@@ -112,6 +112,8 @@ pub(crate) struct Peer {
     stacks_made: std::sync::atomic::AtomicIsize,
     /// What has happened here.
     pub counters: Counters,
+    /// Its idle threads that end, in threads mode.
+    pub ending: EndingThreads,
     /// Pending timers of tasks of this worker, under their lock.
     pub timers: Timers,
     /// Tasks of scopes and frames that have begun here: by the worker, or under their lock.

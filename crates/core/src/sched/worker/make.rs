@@ -12,7 +12,7 @@ use crate::sched::driver::phases::Phases;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Pool;
 use crate::sched::priority::PriorityState;
-use crate::sched::stacks::Stacks;
+use crate::sched::stacks::{EndingThreads, Stacks};
 use crate::sched::timers::locked::Timers;
 use myriad_base::sys::atomic::AtomicU32;
 use std::cell::Cell;
@@ -36,6 +36,7 @@ impl Worker {
             alone: std::sync::atomic::AtomicIsize::new(0),
             stacks_made: std::sync::atomic::AtomicIsize::new(0),
             counters: Counters::default(),
+            ending: EndingThreads::default(),
             timers: Timers::default(),
             scoped: ScopedTasks::default(),
             pool,
