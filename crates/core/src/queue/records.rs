@@ -37,6 +37,13 @@ pub(crate) fn records(n: usize) -> Vec<TestRecord> {
     (0..n).map(|_| record()).collect()
 }
 
+/// Futures that have been polled.
+pub(crate) fn futures(n: usize) -> Vec<TestRecord> {
+    let mut records = records(n);
+    records.iter_mut().for_each(|record| record.set_kind(Kind::FUTURE));
+    records
+}
+
 pub(crate) fn pointer(record: &TestRecord) -> *mut Header {
     std::ptr::from_ref(record).cast_mut().cast()
 }

@@ -6,6 +6,10 @@
 //!
 //! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one
 //! is warm.
+//!
+//! (Over 600 lines: what a stack is, in either mode, and how the loop goes from one to another. Its
+//! parts ask each other's private cells, and another file that knows workers would be one more in
+//! the engine's largest cycle of files. What knows none is below `stacks/`.)
 
 mod ending;
 mod wakes;
@@ -22,10 +26,11 @@ use myriad_base::sys::thread::{self, Affinity};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 // Numbers for the list of threads, and not in a model.
-pub(crate) use ending::EndingThreads;
-use ending::ToldNext;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use wakes::Wakes;
+
+pub(crate) use ending::EndingThreads;
+use ending::ToldNext;
 
 /// Idle OS threads that are kept; more end when the worker has nothing to do.
 const KEEP_THREADS: usize = 64;
@@ -107,8 +112,17 @@ impl OsStack {
     /// idle thread ends.
     fn leave(&self, w: &Peer) {
         wakes::let_go(self.kept.take());
+        // A hook is user code, and may wait for other threads that end: so none waits for it. (Else
+        // the next one comes last: then two hardly ever end at once.)
+        let has_hook = w.pool.config().threads.end.is_some();
+        let next = self.ends_for.take();
+        if has_hook {
+            next.into_iter().for_each(end_next);
+        }
         w.pool.leave_thread(w);
-        self.ends_for.take().into_iter().for_each(end_next);
+        if !has_hook {
+            next.into_iter().for_each(end_next);
+        }
     }
 
     /// The calling thread, whose stack this is, was given a role: of the worker that it had before,

@@ -105,20 +105,14 @@ fn is_kept(word: u8) -> bool {
 #[cfg(all(test, not(loom)))]
 mod test {
     use super::*;
-    use crate::queue::records::{TestRecord, pointer, records, runnable, taken, unstarted};
-    use crate::record::header::{Header, Kind};
+    use crate::queue::records::{futures, pointer, records, runnable, taken, unstarted};
+    use crate::record::header::Header;
     use myriad_base::sys::fence::Fence;
     use std::ptr::null_mut;
 
     fn owner(deque: &Deque) -> OwnDeque<'_> {
         // SAFETY: the calling thread is the owner, in these tests.
         unsafe { deque.owner() }
-    }
-
-    fn futures(n: usize) -> Vec<TestRecord> {
-        let mut records = records(n);
-        records.iter_mut().for_each(|record| record.set_kind(Kind::FUTURE));
-        records
     }
 
     /// What a thief gets without force.

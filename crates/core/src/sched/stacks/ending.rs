@@ -81,7 +81,49 @@ mod test {
     use crate::sched::stacks::end_next;
     use crate::sched::worker;
     use crate::{Builder, Policy, spawn, yield_now};
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::time::{Duration, Instant};
+
+    /// Hooks of threads that end wait for each other.
+    #[test]
+    fn no_thread_waits_for_the_hook_of_another_one() {
+        static IN_HOOKS: AtomicUsize = AtomicUsize::new(0);
+        static IN_VAIN: AtomicUsize = AtomicUsize::new(0);
+        let hook = |_| {
+            IN_HOOKS.fetch_add(1, Relaxed);
+            let began = Instant::now();
+            while IN_HOOKS.load(Relaxed) < 4 {
+                if began.elapsed() > Duration::from_secs(30) {
+                    IN_VAIN.fetch_add(1, Relaxed);
+                    return;
+                }
+                std::thread::yield_now();
+            }
+        };
+        let rt = Builder::new().workers(1).policy(Policy::WorkStealing).on_thread_end(hook).build().unwrap();
+        rt.run(|| {
+            let begun = Arc::new(AtomicUsize::new(0));
+            let tasks = [(); 10].map(|()| {
+                let begun = begun.clone();
+                spawn(move || {
+                    begun.fetch_add(1, Relaxed);
+                    while begun.load(Relaxed) < 10 {
+                        yield_now();
+                    }
+                })
+            });
+            tasks.into_iter().for_each(|task| task.join().unwrap());
+        });
+        drop(rt);
+        // (The end of a runtime does not wait for ever for hooks.)
+        let began = Instant::now();
+        while IN_HOOKS.load(Relaxed) < 4 {
+            assert!(began.elapsed() < Duration::from_secs(20), "a hook waits, and no other thread ends");
+            std::thread::yield_now();
+        }
+        assert_eq!(IN_VAIN.load(Relaxed), 0);
+    }
 
     /// Threads that are to end, and of which the first has been told only: the worker takes the
     /// others back when it needs them.

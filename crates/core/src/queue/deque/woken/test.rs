@@ -1,8 +1,8 @@
 //! Which of the woken is next, the move of a run, and many threads, counting.
 
 use crate::queue::deque::{BATCH, Deque, OwnDeque};
-use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken, task_ref, unstarted};
-use crate::record::header::{Header, Kind};
+use crate::queue::records::{Random, TestRecord, futures, pointer, records, runnable, taken, task_ref, unstarted};
+use crate::record::header::Header;
 use crate::record::task::Runnable;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use myriad_base::sys::fence::Fence;
@@ -12,13 +12,6 @@ use std::ptr::null_mut;
 fn owner(deque: &Deque) -> OwnDeque<'_> {
     // SAFETY: the calling thread is the owner, in these tests.
     unsafe { deque.owner() }
-}
-
-/// Futures that have been polled.
-fn futures(n: usize) -> Vec<TestRecord> {
-    let mut records = records(n);
-    records.iter_mut().for_each(|record| record.set_kind(Kind::FUTURE));
-    records
 }
 
 fn pop(deque: &Deque) -> *mut Header {
