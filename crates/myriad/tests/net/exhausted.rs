@@ -72,8 +72,9 @@ fn no_descriptor_to_accept_with() {
     assert_ok(&output);
 }
 
-/// With the only descriptor that is free. The server, which tries again for the client before, may
-/// have taken it for a moment, in which it serves that one.
+/// With the only descriptor that is free. Two others may take it for a moment: the server, which
+/// tries again and serves the client before, and the monitor, which reads what a worker does that
+/// has not moved.
 fn connected(address: SocketAddr) -> std::net::TcpStream {
     let client = OnceCell::new();
     wait_until(|| match std::net::TcpStream::connect(address) {
