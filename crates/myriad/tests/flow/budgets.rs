@@ -2,7 +2,7 @@
 //! the end.
 
 use crate::checkpoints::Folder;
-use crate::common::{PLANNED, Rng, each, wait_until};
+use crate::common::{PLANNED, Rng, each};
 use crate::each_runtime;
 use myriad::channel::rendezvous;
 use myriad::flow::graph::Cause;
@@ -18,19 +18,19 @@ use std::time::Duration;
 
 /// A list that is counted while it is in memory, and whose file is written and read as the test
 /// says.
-struct Part {
-    numbers: Vec<u64>,
+pub(crate) struct Part {
+    pub(crate) numbers: Vec<u64>,
     /// Of this one in memory.
     serial: usize,
     test: Arc<Test>,
 }
 
 #[derive(Default)]
-struct Test {
+pub(crate) struct Test {
     number: usize,
     there: AtomicUsize,
     made: AtomicUsize,
-    writes: AtomicUsize,
+    pub(crate) writes: AtomicUsize,
     /// So many writes fail, from now on.
     fail_writes: AtomicUsize,
     panic_writes: AtomicUsize,
@@ -46,7 +46,7 @@ fn one_of(counter: &AtomicUsize) -> bool {
 }
 
 impl Part {
-    fn new(test: &Arc<Test>, numbers: Vec<u64>) -> Part {
+    pub(crate) fn new(test: &Arc<Test>, numbers: Vec<u64>) -> Part {
         test.there.fetch_add(1, SeqCst);
         Part { numbers, serial: test.made.fetch_add(1, SeqCst), test: test.clone() }
     }
@@ -63,7 +63,7 @@ impl Drop for Part {
 }
 
 impl Test {
-    fn new(slow: Option<Receiver<()>>) -> Arc<Test> {
+    pub(crate) fn new(slow: Option<Receiver<()>>) -> Arc<Test> {
         let mut tests = TESTS.lock().unwrap();
         let test = Arc::new(Test { number: tests.len(), slow: slow.map(Mutex::new), ..Test::default() });
         tests.push(Arc::downgrade(&test));
@@ -111,7 +111,7 @@ fn kind(error: &NodeError) -> io::ErrorKind {
 
 /// In each runtime with a folder, which is empty in the end, as is memory.
 #[track_caller]
-fn each_test(body: impl Fn(&Arc<Test>, &Folder) + Send + Sync) {
+pub(crate) fn each_test(body: impl Fn(&Arc<Test>, &Folder) + Send + Sync) {
     each_runtime(|| {
         let (test, folder) = (Test::new(None), Folder::new());
         body(&test, &folder);
@@ -126,7 +126,7 @@ fn each_test(body: impl Fn(&Arc<Test>, &Folder) + Send + Sync) {
 const LENGTH: usize = 512;
 const BYTES: usize = LENGTH * 8;
 
-fn part(budget: &Budget, test: &Arc<Test>, n: u64) -> Spillable<Part> {
+pub(crate) fn part(budget: &Budget, test: &Arc<Test>, n: u64) -> Spillable<Part> {
     let test = test.clone();
     budget.spawn(move || Part::new(&test, vec![n; LENGTH]), ())
 }
@@ -495,69 +495,6 @@ fn a_slow_disk_holds_up_nobody_else() {
         while Arc::strong_count(&test) > 1 {
             myriad::yield_now();
         }
-    });
-}
-
-/// A runtime ends while nodes wait for their turn: they have it. Nodes of a runtime that has ended
-/// are cancelled, and keep nobody else from the gate.
-#[test]
-fn a_runtime_ends_before_the_turn_of_its_nodes() {
-    each_test(|test, folder| {
-        let budget = Budget::in_folder(0, &folder.0);
-        let other = myriad::Builder::new().workers(1).build().unwrap();
-        let pool = other.handle();
-        let nodes = |ends: &[Spillable<Part>]| -> Vec<_> {
-            let make = |n| {
-                let test = test.clone();
-                let options = flow::Options::new().pool(pool);
-                options.spawn_in(&budget, move || Part::new(&test, vec![n; 8]), ())
-            };
-            assert!(ends.iter().all(Spillable::is_done));
-            (0..50).map(make).collect()
-        };
-        let there = nodes(&[]);
-        assert!(other.shutdown(Duration::from_secs(60)).is_clean());
-        for node in nodes(&there) {
-            assert!(matches!(node.join().err().unwrap().cause(), Cause::Cancelled));
-        }
-        for (n, node) in there.into_iter().enumerate() {
-            assert_eq!(node.join().unwrap().numbers, [n as u64; 8]);
-        }
-        assert_eq!(part(&budget, test, 3).join().unwrap().numbers[0], 3);
-    });
-}
-
-/// A runtime is dropped while a node of it writes: it waits for that write, and nodes that wait
-/// behind it are cancelled. Nobody waits for ever, and no file is left.
-#[test]
-fn a_runtime_is_dropped_while_a_file_is_written() {
-    each_runtime(|| {
-        let (go_on, waits) = mpsc::channel();
-        let (test, folder) = (Test::new(Some(waits)), Folder::new());
-        let budget = Budget::in_folder(0, &folder.0);
-        let other = myriad::Builder::new().workers(1).build().unwrap();
-        let pool = other.handle();
-        let there: Vec<_> = (0..50)
-            .map(|n| {
-                let test = test.clone();
-                let options = flow::Options::new().pool(pool);
-                options.spawn_in(&budget, move || Part::new(&test, vec![n; 8]), ())
-            })
-            .collect();
-        wait_until(|| test.writes.load(SeqCst) > 0);
-        let ends = thread::spawn(|| drop(other));
-        // (What others spawn is refused from the begin of that.)
-        wait_until(|| pool.spawn(|| ()).join().is_err());
-        let here = part(&budget, &test, 3);
-        (0..1000).for_each(|_| go_on.send(()).unwrap());
-        myriad::blocking(|| ends.join()).unwrap();
-        wait_until(|| there.iter().all(Spillable::is_done));
-        let cancelled = there.into_iter().filter_map(|node| node.join().err());
-        let cancelled = cancelled.inspect(|error| assert!(matches!(error.cause(), Cause::Cancelled), "{error}"));
-        assert!(cancelled.count() > 0);
-        assert_eq!(here.join().unwrap().numbers[0], 3);
-        drop(budget);
-        wait_until(|| Arc::strong_count(&test) == 1 && folder.files() == 0);
     });
 }
 

@@ -6,6 +6,7 @@
 mod as_core_async;
 mod bounds;
 mod budgets;
+mod budgets_ends;
 mod caches;
 mod checkpoints;
 #[path = "../common/mod.rs"]
@@ -24,6 +25,7 @@ mod per_worker;
 mod pipeline_async;
 mod process;
 mod process_ends;
+mod process_refused;
 mod random;
 mod region;
 mod region_random;
