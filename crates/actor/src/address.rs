@@ -1,8 +1,9 @@
 //! Where messages for an actor go.
 
-use crate::cell::{Gate, OnFull, Target, force, put, put_from};
+use crate::cell::{Gate, OnFull, Target, force, put, put_from, put_in_place};
 use crate::pid::{AsPid, Pid, this};
 use crate::shared::{Shared, WeakShared};
+use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use myriad_sync::channel::{SendError, SendTimeoutError, TrySendError};
 use std::fmt;
@@ -37,11 +38,11 @@ impl<M: Send + 'static> Address<M> {
             return self.put(message).map_err(SendError);
         }
         match self.enter(message) {
-            Place::Free(message) => self.put(message).map_err(SendError),
+            Place::Free(message) => self.put_in_place(message).map_err(SendError),
             Place::Done => Ok(()),
             Place::Full(message, OnFull::Wait) => {
                 Gate::keep(self.gate().room.acquire());
-                self.put(message).map_err(SendError)
+                self.put_in_place(message).map_err(SendError)
             }
             Place::Full(message, _) => Err(SendError(message)),
         }
@@ -63,7 +64,7 @@ impl<M: Send + 'static> Address<M> {
     #[inline(never)]
     fn try_send_bounded(&self, message: M) -> Result<(), TrySendError<M>> {
         match self.enter(message) {
-            Place::Free(message) => self.put(message).map_err(TrySendError::Closed),
+            Place::Free(message) => self.put_in_place(message).map_err(TrySendError::Closed),
             Place::Done => Ok(()),
             Place::Full(message, _) => Err(TrySendError::Full(message)),
         }
@@ -103,13 +104,16 @@ impl<M: Send + 'static> Address<M> {
     /// As there; or the time was over.
     #[track_caller]
     pub fn send_deadline(&self, message: M, deadline: Instant) -> Result<(), SendTimeoutError<M>> {
+        if self.has_no_limit() {
+            return self.put(message).map_err(SendTimeoutError::Closed);
+        }
         match self.enter(message) {
-            Place::Free(message) => self.put(message).map_err(SendTimeoutError::Closed),
+            Place::Free(message) => self.put_in_place(message).map_err(SendTimeoutError::Closed),
             Place::Done => Ok(()),
             Place::Full(message, OnFull::Wait) => match self.gate().room.acquire_deadline(deadline) {
                 Ok(permit) => {
                     Gate::keep(permit);
-                    self.put(message).map_err(SendTimeoutError::Closed)
+                    self.put_in_place(message).map_err(SendTimeoutError::Closed)
                 }
                 Err(_) => Err(SendTimeoutError::Timeout(message)),
             },
@@ -122,12 +126,15 @@ impl<M: Send + 'static> Address<M> {
     /// # Errors
     /// As there.
     pub async fn send_async(&self, message: M) -> Result<(), SendError<M>> {
+        if self.has_no_limit() {
+            return self.put(message).map_err(SendError);
+        }
         match self.enter(message) {
-            Place::Free(message) => self.put(message).map_err(SendError),
+            Place::Free(message) => self.put_in_place(message).map_err(SendError),
             Place::Done => Ok(()),
             Place::Full(message, OnFull::Wait) => {
                 Gate::keep(self.gate().room.acquire_async().await);
-                self.put(message).map_err(SendError)
+                self.put_in_place(message).map_err(SendError)
             }
             Place::Full(message, _) => Err(SendError(message)),
         }
@@ -140,21 +147,15 @@ impl<M: Send + 'static> Address<M> {
         self.0.cell().gate.is_none()
     }
 
-    /// A place in the mailbox, as the limit and its policy have it.
-    #[inline(always)]
-    fn enter(&self, message: M) -> Place<M> {
-        match &self.0.cell().gate {
-            None => Place::Free(message),
-            Some(_) => self.enter_bounded(message),
-        }
-    }
-
     fn gate(&self) -> &Gate {
         self.0.cell().gate.as_ref().expect("what is full has a limit")
     }
 
+    /// A place in the mailbox, as the limit and its policy have it; as one operation of the budget,
+    /// before there is a place that a cancellation could take along.
     #[inline(never)]
-    fn enter_bounded(&self, message: M) -> Place<M> {
+    fn enter(&self, message: M) -> Place<M> {
+        Caller::get().spend();
         let gate = self.gate();
         if gate.try_enter() || self.0.cell().inbox.is_closed() {
             return Place::Free(message);
@@ -184,6 +185,10 @@ impl<M: Send + 'static> Address<M> {
     #[inline(always)]
     fn put(&self, message: M) -> Result<(), M> {
         put(&*self.0, message)
+    }
+
+    fn put_in_place(&self, message: M) -> Result<(), M> {
+        put_in_place(&*self.0, message)
     }
 
     /// As the runtime of actors sends: past the limit.
@@ -242,6 +247,11 @@ impl<M> fmt::Debug for Address<M> {
 pub struct WeakAddress<M>(WeakShared<dyn Target<M>>);
 
 impl<M: Send + 'static> WeakAddress<M> {
+    /// Has the actor ended, and is its memory gone?
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.is_gone()
+    }
+
     /// The address; `None` if the actor has ended, and its memory is gone.
     pub fn upgrade(&self) -> Option<Address<M>> {
         self.0.upgrade().map(Address)

@@ -14,6 +14,7 @@ use crate::frame::{current, is_free_of_actors, put_off, runs_here};
 use crate::pid::{AsPid, Pid};
 use crate::reason::Reason;
 use crate::shared::Shared;
+use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use myriad_sync::answer::{AnswerSender, NoAnswer, ReceiverHere, answer, answer_here};
 use std::fmt;
@@ -107,10 +108,13 @@ impl<T: Send + 'static> Reply<T> {
     /// Nobody waits any more: the value comes back.
     #[inline]
     pub fn try_send(self, value: T) -> Result<(), T> {
+        // Here, and not in the sender's `send`: who is killed in it drops a reply that is whole, and
+        // its caller hears why.
+        Caller::get().spend();
         let mut this = ManuallyDrop::new(self);
         let (answered, sender) = this.way.take().expect("a reply is sent once");
         drop(answered);
-        sender.send(value)
+        sender.send_unspent(value)
     }
 
     /// Does nobody wait any more? Then the work for the answer can be saved.
@@ -162,7 +166,10 @@ pub enum CallError {
     /// Its mailbox is full, and refuses.
     Full,
     /// The called actor waits for the caller, perhaps by way of others. All of these, the called
-    /// one first, would have waited for each other for ever. One that calls itself is alone here.
+    /// one first, would have waited for each other for ever: if each answers itself, and not by a
+    /// task that has its [`Reply`]. (Then call by
+    /// [`call_async`](Address::call_async), which looks for no circles.) One that calls itself is
+    /// alone here.
     Deadlock(Vec<Pid>),
     /// Of [`with_state`](crate::with_state): the actor is no server of the type that was asked for.
     WrongState,

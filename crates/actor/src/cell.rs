@@ -8,9 +8,11 @@ use crate::reason::Reason;
 use crate::shared::Shared;
 use myriad_core::engine::unwind::{self, Payload};
 use myriad_core::engine::user_code;
+use myriad_core::engine::wait::Caller;
 use myriad_sync::inbox::{Inbox, Put};
 use myriad_sync::lock::{Permit, Semaphore};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// What a send does when the mailbox is full.
@@ -201,13 +203,29 @@ pub(crate) fn run_nested(what: &str, f: impl FnOnce()) {
 /// Puts a message in, past the limit of the mailbox. `Err`: the actor has ended.
 pub(crate) fn force<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
     let cell = target.cell();
-    if let Some(gate) = &cell.gate {
-        gate.force();
-    }
-    put(target, message)
+    let Some(gate) = &cell.gate else { return put(target, message) };
+    Caller::get().spend();
+    gate.force();
+    put_in_place(target, message)
 }
 
-/// Puts a message in that has its place.
+/// Puts a message in that has its place, for who has spent an operation of the budget before it took
+/// that: nothing unwinds until the message is in, so the place is not lost.
+pub(crate) fn put_in_place<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
+    let message = ManuallyDrop::new(message);
+    // SAFETY: the message is there, and not used any more if it was moved. Who is to start has taken
+    // the inbox, and the message is still there.
+    unsafe {
+        match target.cell().inbox.push_unspent(&raw const *message) {
+            Put::Done => {}
+            Put::Start => target.start(&raw const *message),
+            Put::Closed => return Err(ManuallyDrop::into_inner(message)),
+        }
+    }
+    Ok(())
+}
+
+/// Puts a message in, of a mailbox without a limit.
 #[inline(always)]
 pub(crate) fn put<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
     // SAFETY: the message is there, and is forgotten if it was moved.

@@ -201,15 +201,13 @@ impl<M: Send + 'static> Mailbox<M> {
 
     /// Drops the messages for which `test` says so, of all that wait; how many they were. Example:
     /// [`Mailbox`].
+    ///
+    /// # Complexity
+    /// In the number of messages that wait: `test` is called once for each.
     pub fn discard(&mut self, mut test: impl FnMut(&M) -> bool) -> usize {
         self.mark();
-        let mut dropped = 0;
-        while let Some(message) = self.saved_mut().take(None, &mut |message: &M| test(message).then_some(())) {
-            self.cell.took();
-            drop(message);
-            dropped += 1;
-        }
-        dropped
+        let Mailbox { cell, saved } = self;
+        saved.as_mut().map_or(0, |saved| saved.discard(&mut test, || cell.took()))
     }
 
     /// From now on an exit of a linked actor, and whoever [tells](crate::exit) this one to end, is
@@ -239,7 +237,7 @@ impl<M: Send + 'static> Mailbox<M> {
     }
 
     /// Watches for the end of another actor, which comes as a message that `down` makes. See
-    /// [`monitor`](crate::monitor).
+    /// [`monitor`](crate::monitor). It goes with this actor's end: then `down` may never be called.
     ///
     /// # Examples
     /// ```
@@ -257,8 +255,7 @@ impl<M: Send + 'static> Mailbox<M> {
     /// assert_eq!(rx.recv(), Ok(Reason::Normal));
     /// ```
     pub fn monitor(&self, actor: &impl AsPid, down: impl FnOnce(Down) -> M + Send + 'static) -> MonitorRef {
-        let me = self.address();
-        monitor_by(&actor.pid(), None, move |told| me.force(down(told)))
+        monitor_by(&actor.pid(), self.address().downgrade(), down)
     }
 
     fn saved_mut(&mut self) -> &mut Saved<M> {

@@ -1,5 +1,6 @@
 //! Monitors: being told, once, that an actor has ended.
 
+use crate::address::WeakAddress;
 use crate::cell::run_nested;
 use crate::life::number;
 use crate::pid::{AsPid, Down, Pid};
@@ -19,12 +20,42 @@ pub(crate) struct Watch {
 
 enum Tells {
     Waiting(OnceSender<Down>),
-    By(Box<dyn FnOnce(Down) + Send>),
+    Actor(Box<dyn Watcher>),
     /// Of a supervisor, which knows the actor by the name of the watch.
     Supervisor(Box<dyn FnOnce(Down) + Send>),
 }
 
+/// An actor that watches another one.
+trait Watcher: Send {
+    fn tell(self: Box<Self>, down: Down);
+    /// It has ended, and its memory is gone: nobody would hear of the end.
+    fn is_gone(&self) -> bool;
+}
+
+/// A watcher to whom an end is this message. (It knows the actor weakly: those who watch a server
+/// and end before it would stay in its list otherwise.)
+struct ByMessage<M, F> {
+    to: WeakAddress<M>,
+    message: F,
+}
+
+impl<M: Send + 'static, F: FnOnce(Down) -> M + Send> Watcher for ByMessage<M, F> {
+    fn tell(self: Box<Self>, down: Down) {
+        if let Some(to) = self.to.upgrade() {
+            to.force((self.message)(down));
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.to.is_gone()
+    }
+}
+
 impl Watch {
+    fn is_gone(&self) -> bool {
+        if let Tells::Actor(watcher) = &self.tells { watcher.is_gone() } else { false }
+    }
+
     /// The name of the actor as a child of a supervisor, if that has made this.
     pub(crate) fn child(&self) -> Option<&Arc<str>> {
         if let Tells::Supervisor(_) = self.tells { self.name.as_ref() } else { None }
@@ -35,7 +66,8 @@ impl Watch {
         let down = Down { monitor: self.id, pid: pid.clone(), name: self.name, reason: reason.clone() };
         match self.tells {
             Tells::Waiting(sender) => drop(sender.send(down)),
-            Tells::By(tell) | Tells::Supervisor(tell) => run_nested("a monitor", || tell(down)),
+            Tells::Actor(watcher) => run_nested("a monitor", || watcher.tell(down)),
+            Tells::Supervisor(tell) => run_nested("a monitor", || tell(down)),
         }
     }
 }
@@ -43,14 +75,33 @@ impl Watch {
 fn watch(pid: &Pid, name: Option<Arc<str>>, tells: Tells) -> u64 {
     let id = number();
     let mut watch = Some(Watch { id, name, tells });
-    pid.life().extra(true, |extra| {
-        extra.watches.reserve_exact(usize::from(extra.watches.is_empty()));
+    let gone = pid.life().extra(true, |extra| {
+        let gone = make_room(&mut extra.watches);
         extra.watches.extend(watch.take());
+        gone
     });
+    if let Some(gone) = gone.filter(|gone| !gone.is_empty()) {
+        // (What the program has given them is dropped here, without the lock.)
+        user_code::run("what a monitor has kept", || drop(gone));
+    }
     if let Some(watch) = watch {
-        user_code::run("a monitor", || watch.tell(pid, &Reason::NoProcess));
+        // A child that has ended before its supervisor could watch has ended for its own reason.
+        let own = matches!(watch.tells, Tells::Supervisor(_)).then(|| pid.reason()).flatten();
+        user_code::run("a monitor", || watch.tell(pid, &own.unwrap_or(Reason::NoProcess)));
     }
     id
+}
+
+/// Makes room for one more. Back: those that nobody would hear, looked for when the memory is used
+/// up: O(1) each in the long run, as half of it is free afterwards.
+fn make_room(watches: &mut Vec<Watch>) -> Vec<Watch> {
+    if watches.len() < watches.capacity() {
+        return Vec::new();
+    }
+    let gone: Vec<_> = watches.extract_if(.., |watch| watch.is_gone()).collect();
+    // (Most actors are watched by one other at most.)
+    watches.reserve_exact(watches.len().max(1));
+    gone
 }
 
 /// Watches for the end of an actor, from anywhere.
@@ -78,10 +129,14 @@ pub(crate) fn monitor_as(pid: Pid, name: Option<Arc<str>>) -> Monitor {
     Monitor { pid, id, receiver: Some(receiver) }
 }
 
-/// As [`monitor`], for one whom `tell` tells: a message into its mailbox, most often. `tell` is
-/// called once, where the actor ends, or here.
-pub(crate) fn monitor_by(pid: &Pid, name: Option<Arc<str>>, tell: impl FnOnce(Down) + Send + 'static) -> MonitorRef {
-    MonitorRef { pid: pid.clone(), id: watch(pid, name, Tells::By(Box::new(tell))) }
+/// As [`monitor`], for an actor, to whom it is a message. `message` is called once, where the actor
+/// ends, or here; or never, where the watcher has ended before.
+pub(crate) fn monitor_by<M: Send + 'static>(
+    pid: &Pid,
+    to: WeakAddress<M>,
+    message: impl FnOnce(Down) -> M + Send + 'static,
+) -> MonitorRef {
+    MonitorRef { pid: pid.clone(), id: watch(pid, None, Tells::Actor(Box::new(ByMessage { to, message }))) }
 }
 
 /// The same for the supervisor of a child with this name.
@@ -106,8 +161,14 @@ impl Monitor {
     /// The caller unwinds.
     #[track_caller]
     pub fn wait(mut self) -> Down {
-        let receiver = self.receiver.take().expect(TOLD);
-        receiver.recv().expect(TOLD)
+        let down = self.receiver().recv().expect(TOLD);
+        self.receiver = None;
+        down
+    }
+
+    /// (Here until it has told: a wait that is given up drops the monitor, which watches no longer.)
+    fn receiver(&self) -> &Receiver<Down> {
+        self.receiver.as_ref().expect(TOLD)
     }
 
     /// The same for so long. `Err`: the time was over, and the monitor watches on.
@@ -116,14 +177,15 @@ impl Monitor {
     /// The monitor itself.
     #[track_caller]
     pub fn wait_timeout(self, limit: Duration) -> Result<Down, Monitor> {
-        let told = self.receiver.as_ref().expect(TOLD).recv_timeout(limit);
+        let told = self.receiver().recv_timeout(limit);
         told.map_err(|_| self)
     }
 
     /// The same as a future.
     pub async fn wait_async(mut self) -> Down {
-        let receiver = self.receiver.take().expect(TOLD);
-        receiver.recv_async().await.expect(TOLD)
+        let down = self.receiver().recv_async().await.expect(TOLD);
+        self.receiver = None;
+        down
     }
 
     /// Which monitor of the actor this is: [`Down::monitor`].
@@ -151,6 +213,7 @@ impl fmt::Debug for Monitor {
     }
 }
 
+/// In the number of the actor's monitors.
 fn demonitor(pid: &Pid, id: u64) -> bool {
     let gone = pid.life().with_extra(|extra| {
         let at = extra.watches.iter().position(|watch| watch.id == id)?;
@@ -171,6 +234,9 @@ pub struct MonitorRef {
 impl MonitorRef {
     /// Ends the monitor: afterwards no message comes. False: it was ended before, or the actor has
     /// ended: then the message was received, is in the mailbox, or comes in a moment.
+    ///
+    /// # Complexity
+    /// In the number of monitors that the actor has.
     pub fn demonitor(&self) -> bool {
         demonitor(&self.pid, self.id)
     }

@@ -83,6 +83,29 @@ impl<M> Saved<M> {
         Some((message, answer))
     }
 
+    /// Drops those for which `test` says so, after `took` has heard of each; how many they were.
+    pub(crate) fn discard(&mut self, mut test: impl FnMut(&M) -> bool, mut took: impl FnMut()) -> usize {
+        /// No hole is in front afterwards, also if the program's code panics.
+        struct Trims<'a, M>(&'a mut Saved<M>);
+        impl<M> Drop for Trims<'_, M> {
+            fn drop(&mut self) {
+                self.0.trim();
+            }
+        }
+        let mut dropped = 0;
+        let saved = Trims(self);
+        for place in &mut saved.0.messages {
+            if place.as_ref().is_some_and(&mut test) {
+                let message = place.take();
+                saved.0.holes += 1;
+                dropped += 1;
+                took();
+                drop(message);
+            }
+        }
+        dropped
+    }
+
     /// A message that has just come: back with the answer of `test`, or put off behind all others.
     pub(crate) fn test<R>(&mut self, message: M, test: &mut impl FnMut(&M) -> Option<R>) -> Option<(M, R)> {
         // In its place first: `test` is the program's, and may panic.
@@ -166,6 +189,24 @@ mod test {
         assert_eq!(saved.take(Some(mark), &mut any), None);
         assert_eq!((looks, all(&mut saved)), (1, vec![0]));
         assert_eq!((saved.messages.len(), saved.holes), (0, 0));
+    }
+
+    #[test]
+    fn a_discard_looks_at_each_once_also_if_a_test_panics() {
+        let mut saved = Saved::default();
+        (0..1000).for_each(|n| saved.put_off(n));
+        let (mut looks, mut taken) = (0, 0);
+        let is_even = |n: &u32| {
+            looks += 1;
+            n % 2 == 0
+        };
+        assert_eq!(saved.discard(is_even, || taken += 1), 500);
+        assert_eq!((looks, taken), (1000, 500));
+        let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            saved.discard(|n| if *n < 5 { true } else { panic!("no") }, || ())
+        }));
+        assert!(panics.is_err());
+        assert_eq!(all(&mut saved), (5..1000).filter(|n| n % 2 == 1).collect::<Vec<_>>());
     }
 
     #[test]

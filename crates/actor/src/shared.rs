@@ -153,6 +153,11 @@ impl<T: ?Sized> WeakShared<T> {
         unsafe { &(*self.0.as_ptr()).count }
     }
 
+    /// Is the value dropped, or about to be?
+    pub(crate) fn is_gone(&self) -> bool {
+        self.count().is_gone()
+    }
+
     pub(crate) fn upgrade(&self) -> Option<Shared<T>> {
         self.count().upgrade().then(|| Shared(self.0, PhantomData))
     }
@@ -196,10 +201,11 @@ mod test {
         // SAFETY: `b` keeps it.
         let c = unsafe { Shared::of(&*b) };
         drop(b);
+        assert!(!weak.is_gone());
         assert!(weak.upgrade().is_some_and(|again| Arc::ptr_eq(&again, &value)));
         drop(c);
         assert_eq!(Arc::strong_count(&value), 1);
-        assert!(weak.clone().upgrade().is_none());
+        assert!(weak.is_gone() && weak.clone().upgrade().is_none());
     }
 
     #[test]

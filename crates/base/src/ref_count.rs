@@ -84,6 +84,13 @@ impl RefCount {
         check(self.0.fetch_add(ONE_WEAK, Relaxed) >> 32);
     }
 
+    /// Is no reference left? Asked by who has a weak one; the answer "no" may be old.
+    #[inline]
+    pub fn is_gone(&self) -> bool {
+        // Relaxed: nothing is read of the value, and who has none makes none.
+        self.0.load(Relaxed) as u32 == 0
+    }
+
     /// One more reference, made by who has a weak one. False: the value is gone, or going.
     #[inline]
     #[must_use]

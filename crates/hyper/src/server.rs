@@ -113,7 +113,8 @@ where
     /// as the panic of a task whose handle was dropped: see `Builder::on_unhandled_panic`.
     ///
     /// # Errors
-    /// What `accept` fails with, but for a close and a lack of descriptors, where it waits.
+    /// What `accept` fails with, but for a close and a lack of descriptors, where it waits: once all
+    /// connections have ended as after a close.
     /// `InvalidInput`: the limit is 0. (What goes wrong with one connection is that client's.)
     pub fn serve<L: Listener>(&self, listener: &L) -> io::Result<()>
     where
@@ -214,6 +215,10 @@ impl<L: Accept> Accept for UntilClosed<'_, L> {
 
     fn accept_one_async(&self) -> impl Future<Output = io::Result<L::Stream>> + Send {
         self.listener.accept_one_async()
+    }
+
+    fn ends(&self) {
+        self.closed.set();
     }
 
     fn is_closed(&self) -> bool {

@@ -142,6 +142,15 @@ impl<T> AnswerSender<T> {
     #[inline]
     pub fn send(self, value: T) -> Result<(), T> {
         Caller::get().spend();
+        self.send_unspent(value)
+    }
+
+    /// The same without an operation of the budget, so that it never unwinds.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn send_unspent(self, value: T) -> Result<(), T> {
         ManuallyDrop::new(self).leave(Some(value)).map_or(Ok(()), Err)
     }
 

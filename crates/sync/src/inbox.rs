@@ -168,6 +168,17 @@ impl<T> Inbox<T> {
         unsafe { self.put(caller, message, false) }
     }
 
+    /// The same without an operation of the budget, so that it never unwinds: for who has spent
+    /// one before, and holds something since.
+    ///
+    /// # Safety
+    /// As for [`push_from`](Self::push_from).
+    #[inline]
+    pub unsafe fn push_unspent(&self, message: *const T) -> Put {
+        // SAFETY: this function's contract.
+        unsafe { self.put(Caller::get(), message, false) }
+    }
+
     /// Does not unwind.
     ///
     /// # Safety

@@ -66,10 +66,9 @@ impl<'a, S: Server> Context<'a, S> {
     }
 
     /// Watches for the end of another actor, which comes as a message that `down` makes. See
-    /// [`monitor`](crate::monitor).
+    /// [`monitor`](crate::monitor). It goes with this actor's end: then `down` may never be called.
     pub fn monitor(&self, actor: &impl AsPid, down: impl FnOnce(Down) -> S::Message + Send + 'static) -> MonitorRef {
-        let me = self.address();
-        monitor_by(&actor.pid(), None, move |told| me.force(down(told)))
+        monitor_by(&actor.pid(), self.address().downgrade(), down)
     }
 }
 

@@ -3,10 +3,14 @@
 //! One loop takes a message after the other: the end of a child, or a question. While it stops
 //! children it receives only their ends, and puts the rest off, in order. Ends are messages in its
 //! mailbox like all others, so ten thousand of them and a question are answered in their order.
+//!
+//! A child whose start fails is tried again by a message of the supervisor to itself, behind all
+//! that has come meanwhile. (A loop that tries until the start succeeds would hear no order to stop:
+//! with starts that take longer to fail than the intensity counts, for ever.)
 
 use super::child::{Restart, ShutdownLimit, StartError};
 use super::show::{ChildInfo, restarts};
-use super::table::{Intensity, Table};
+use super::table::{Entry, Intensity, Table};
 use super::tree::StopReport;
 use super::{Child, Strategy, Supervisor};
 use crate::call::Reply;
@@ -20,13 +24,17 @@ use myriad_core::engine::user_code;
 use myriad_core::time;
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a supervisor is sent.
 pub(super) enum Order {
     /// The child in this place, of this generation, has ended.
     Down(u64, u64, Reason),
     Exit(Exit),
+    /// Children that did not start anew are to be tried again: of the supervisor to itself.
+    Again,
     Start(Child, Reply<Result<Pid, StartError>>),
     Stop(Arc<str>, Reply<bool>),
     Restart(Arc<str>, Reply<Result<Pid, StartError>>),
@@ -45,6 +53,8 @@ struct Running {
     is_dynamic: bool,
     max_children: usize,
     intensity: Intensity,
+    /// An [`Order::Again`] is in the mailbox.
+    tries_again: bool,
 }
 
 /// The supervisor is to end.
@@ -60,6 +70,7 @@ pub(super) async fn run(mail: Mailbox<Order>, of: Supervisor, started: StartRepl
         is_dynamic: of.is_dynamic,
         max_children: of.max_children,
         intensity: Intensity::new(of.intensity, of.period),
+        tries_again: false,
     };
     for child in of.children {
         if let Err(error) = this.add(child).await {
@@ -95,14 +106,23 @@ impl Running {
                 self.stop_all().await;
                 return Some(exit.reason);
             }
+            Order::Again => {
+                self.tries_again = false;
+                if self.start_wanted().await.is_err() {
+                    self.stop_all().await;
+                    return Some(Reason::Shutdown);
+                }
+            }
             Order::Start(child, reply) => reply.send(self.add(child).await),
             Order::Stop(id, reply) => {
                 let at = self.table.find(&id);
                 if let Some(at) = at {
                     self.stop(&[at]).await;
-                    if self.is_dynamic
-                        || self.table.get(at).is_some_and(|entry| entry.child.restart == Restart::Temporary)
-                    {
+                    let is_temporary = |entry: &mut Entry| {
+                        entry.is_wanted = false;
+                        entry.child.restart == Restart::Temporary
+                    };
+                    if self.table.get(at).is_some_and(is_temporary) || self.is_dynamic {
                         drop(self.table.remove(at));
                     }
                 }
@@ -128,6 +148,11 @@ impl Running {
                 {
                     self.stop_all().await;
                     return Some(Reason::Shutdown);
+                }
+                if at.and_then(|at| self.table.get(at)).is_some_and(|entry| entry.is_wanted) {
+                    // Behind the next try, which is in the mailbox.
+                    self.mail.address().force(Order::Get(id, reply));
+                    return None;
                 }
                 let started = at.and_then(|at| self.table.get(at)?.running.as_ref());
                 reply.send(started.map(|started| started.address.clone()));
@@ -201,6 +226,9 @@ impl Running {
             self.has_ended(at, reason.clone());
             return Err(reason);
         }
+        if let Some(entry) = self.table.get(at) {
+            entry.is_wanted = false;
+        }
         Ok(pid)
     }
 
@@ -233,21 +261,22 @@ impl Running {
             return Ok(());
         }
         self.count(at)?;
-        let mut was_running = match self.strategy {
-            Strategy::OneForOne => return self.restart(at).await,
+        let mut ended = match self.strategy {
+            Strategy::OneForOne => Vec::new(),
             Strategy::OneForAll => self.table.running_from(0),
             Strategy::RestForOne => self.table.running_from(at),
         };
-        for &other in &was_running {
+        for &other in &ended {
             self.stop(&[other]).await;
         }
-        was_running.push(at);
-        was_running.sort_unstable();
-        for at in was_running {
-            let is_temporary = self.table.get(at).is_none_or(|entry| entry.child.restart == Restart::Temporary);
-            if is_temporary { drop(self.table.remove(at)) } else { self.restart(at).await? }
+        ended.push(at);
+        for at in ended {
+            match self.table.get(at) {
+                Some(entry) if entry.child.restart != Restart::Temporary => entry.is_wanted = true,
+                _ => drop(self.table.remove(at)),
+            }
         }
-        Ok(())
+        self.start_wanted().await
     }
 
     /// One more restart, because of the child in this place. One too many is said.
@@ -270,23 +299,28 @@ impl Running {
         Err(TooMany)
     }
 
-    /// Starts a child anew. A start that fails is one more restart, at once.
-    async fn restart(&mut self, at: u64) -> Result<(), TooMany> {
-        loop {
-            let Some(entry) = self.table.get(at) else { return Ok(()) };
+    /// Starts those children anew that are to be, in the order of their start. A start that fails is
+    /// one more restart, and is tried again behind what is in the mailbox; where children depend on
+    /// those before them, these wait for that.
+    async fn start_wanted(&mut self) -> Result<(), TooMany> {
+        for at in self.table.wanted() {
+            let Some(entry) = self.table.get(at) else { continue };
             entry.restarts += 1;
-            match self.start(at).await {
-                Ok(_) => return Ok(()),
-                Err(reason) => {
-                    if let Some(entry) = self.table.get(at) {
-                        entry.last = Some(reason);
-                    }
-                    self.count(at)?;
-                    // (Others go first: a start that fails at once, with a high intensity.)
-                    myriad_core::time::sleep_async(std::time::Duration::ZERO).await;
-                }
+            let Err(reason) = self.start(at).await else { continue };
+            if let Some(entry) = self.table.get(at) {
+                entry.last = Some(reason);
+            }
+            self.count(at)?;
+            if !mem::replace(&mut self.tries_again, true) {
+                // (Others go first: a start that fails at once, with a high intensity.)
+                time::sleep_async(Duration::ZERO).await;
+                self.mail.address().force(Order::Again);
+            }
+            if self.strategy != Strategy::OneForOne {
+                break;
             }
         }
+        Ok(())
     }
 
     /// Stops these children at once, and waits until all have ended. Back: those that had to be

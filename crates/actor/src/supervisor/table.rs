@@ -20,6 +20,8 @@ pub(super) struct Entry {
     pub(super) generation: u64,
     pub(super) restarts: u64,
     pub(super) last: Option<Reason>,
+    /// It has ended and is to be started anew, and that has not succeeded yet.
+    pub(super) is_wanted: bool,
 }
 
 /// Children by the order of their start, which is that of their places. No two children ever have
@@ -55,7 +57,8 @@ impl Table {
         let at = self.next;
         self.next += 1;
         self.by_id.insert(child.id.clone(), at);
-        self.places.insert(at, Entry { child, running: None, generation: 0, restarts: 0, last: None });
+        let entry = Entry { child, running: None, generation: 0, restarts: 0, last: None, is_wanted: false };
+        self.places.insert(at, entry);
         at
     }
 
@@ -69,6 +72,11 @@ impl Table {
     pub(super) fn running_from(&self, at: u64) -> Vec<u64> {
         let running = self.places.range(at..).filter(|(_, entry)| entry.running.is_some());
         running.rev().map(|(&at, _)| at).collect()
+    }
+
+    /// The places of those that are to be started anew, in the order of their start.
+    pub(super) fn wanted(&self) -> Vec<u64> {
+        self.places.iter().filter(|(_, entry)| entry.is_wanted).map(|(&at, _)| at).collect()
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {

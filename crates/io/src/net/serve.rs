@@ -19,13 +19,16 @@ pub trait Accept: Sync {
     fn accept_one(&self) -> io::Result<Self::Stream>;
     fn accept_one_async(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
     fn is_closed(&self) -> bool;
+    /// No further connection is accepted.
+    fn ends(&self) {}
 }
 
 /// Without a descriptor it waits so long at first ...
 const SHORT: Duration = Duration::from_millis(10);
 /// ... and so long at most.
 const LONG: Duration = Duration::from_secs(1);
-/// While it waits for that it looks so often whether the listener was closed.
+/// While it waits for that, or for the end of a connection, it looks so often whether the listener
+/// was closed.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The connections of a listener: see its `incoming`. Example: [`TcpListener`](super::TcpListener).
@@ -145,7 +148,15 @@ where
     let connections = Connections(Token::new());
     let mut incoming = Incoming::new(listener);
     let result = loop {
-        let place = places.acquire_async().await.into_owned(&places);
+        // (At the limit it looks as well: so a listener that tells its connections does that then.)
+        let place = loop {
+            match places.acquire_timeout_async(LOOK).await {
+                Ok(place) => break Some(place.into_owned(&places)),
+                Err(_) if listener.is_closed() => break None,
+                Err(_) => {}
+            }
+        };
+        let Some(place) = place else { break Ok(()) };
         let stream = match incoming.next_async().await {
             None => break Ok(()),
             Some(Err(error)) => break Err(error),
@@ -158,6 +169,7 @@ where
             _ = token.run_async(async { f(stream).await }).await;
         });
     };
+    listener.ends();
     _ = places.acquire_many_async(limit).await;
     result
 }

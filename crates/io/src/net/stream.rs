@@ -131,12 +131,15 @@ impl TcpStream {
     }
 
     /// [`connect_timeout`](Self::connect_timeout) as a future, whose time begins when it is first
-    /// polled.
+    /// polled, and holds for the look-up of a name, too.
     ///
     /// # Errors
     /// As [`connect_timeout`](Self::connect_timeout).
     pub async fn connect_timeout_async(address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TcpStream> {
-        TcpStream::connect_by_async(lookup_async(address).await?, Some(time::now() + timeout)).await
+        let deadline = time::now() + timeout;
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the name was not looked up in time");
+        let addresses = time::deadline_async(deadline, lookup_async(address)).await.map_err(late)??;
+        TcpStream::connect_by_async(addresses, Some(deadline)).await
     }
 
     async fn connect_by_async(addresses: Vec<SocketAddr>, deadline: Option<Instant>) -> io::Result<TcpStream> {

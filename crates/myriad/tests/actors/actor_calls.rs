@@ -423,3 +423,37 @@ fn a_reply_is_unwind_safe() {
     fn is_safe<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
     is_safe::<myriad::actor::Reply<u8>>();
 }
+
+/// A kill that arrives within an answer is the reason that its caller hears. (The budget of
+/// operations ends within the answer for some value of `spent`.)
+#[test]
+fn a_kill_within_an_answer_is_the_reason() {
+    /// Gives the caller time to hear too early.
+    struct Lingers(bool);
+    impl Drop for Lingers {
+        fn drop(&mut self) {
+            if self.0 && std::thread::panicking() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+    each(&[2], |rt| {
+        rt.run(|| {
+            for spent in (0..10).flat_map(|_| (248..260).chain(4088..4100)) {
+                let (tx, _rx) = unbounded();
+                let actor = actor::spawn(move |mut mail: Mailbox<Reply<u8>>| {
+                    let mut lingers = Lingers(true);
+                    let (reply, me) = (mail.receive(), mail.address());
+                    drop(myriad::spawn(move || actor::kill(&me)));
+                    (0..spent).for_each(|n| tx.send(n).unwrap());
+                    reply.send(1);
+                    lingers.0 = false;
+                    drop(mail.receive());
+                });
+                let answer = actor.call(|reply| reply);
+                assert!(matches!(answer, Ok(1) | Err(CallError::Exited(Reason::Killed))), "{spent}: {answer:?}");
+                end_of(&actor);
+            }
+        });
+    });
+}

@@ -353,3 +353,37 @@ fn a_cancelled_cast_drops_its_message() {
         });
     });
 }
+
+/// A sender that is cancelled within a send leaves no place of the mailbox behind.
+#[test]
+fn a_cancelled_sender_leaves_its_place() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            const ROOM: usize = 200_000;
+            let go = Arc::new(Event::new());
+            let wait = go.clone();
+            let actor = Builder::new().mailbox(ROOM, OnFull::Wait).spawn(move |mut mail: Mailbox<u32>| {
+                wait.wait();
+                loop {
+                    mail.receive();
+                }
+            });
+            for _ in 0..5 {
+                let (to, before) = (actor.clone(), actor.pid().queued());
+                let sends = myriad::spawn(move || (0..20_000).for_each(|n| to.send(n).unwrap()));
+                // It runs until its budget is used up: within a send.
+                while actor.pid().queued() == before {
+                    myriad::yield_now();
+                }
+                sends.cancel();
+                assert!(sends.join().unwrap_err().is_cancelled());
+            }
+            let (queued, mut more) = (actor.pid().queued(), 0);
+            while actor.try_send(0).is_ok() {
+                more += 1;
+            }
+            kill(&actor);
+            assert_eq!(queued + more, ROOM);
+        });
+    });
+}

@@ -142,3 +142,54 @@ fn a_monitor_that_panics_does_not_eat_the_end() {
         assert_eq!(end_of(&watcher), Reason::Normal);
     });
 }
+
+/// A monitor that is waited for, and given up, is gone as one that is dropped.
+#[test]
+fn a_wait_that_is_given_up_watches_no_longer() {
+    each_runtime(|| {
+        let actor = actor::spawn(forever::<()>);
+        for _ in 0..10 {
+            let wait = || actor::monitor(&actor).wait();
+            assert!(myriad::time::timeout(Duration::from_millis(1), wait).is_err());
+            myriad::block_on(async {
+                let wait = actor::monitor(&actor).wait_async();
+                assert!(myriad::time::timeout_async(Duration::from_millis(1), wait).await.is_err());
+            });
+        }
+        assert_eq!(actor.pid().info().monitors, 0);
+        kill(&actor);
+    });
+}
+
+/// Those who watch a server and end before it do not stay in its list.
+#[test]
+fn a_monitor_goes_with_its_watcher() {
+    each_runtime(|| {
+        let (server, token) = (actor::spawn(forever::<()>), Arc::new(()));
+        for _ in 0..1000 {
+            let (to, token) = (server.clone(), token.clone());
+            let watcher = actor::spawn(move |mail: Mailbox<Down>| {
+                mail.monitor(&to, move |down| {
+                    drop(token);
+                    down
+                });
+            });
+            end_of(&watcher);
+        }
+        let kept = (Arc::strong_count(&token), server.pid().info().monitors);
+        assert!(kept.0 < 100 && kept.1 < 100, "{kept:?}");
+        // One that lives is told, whoever has gone beside it.
+        let (tells, told) = myriad::channel::unbounded();
+        let (to, seen) = (server.clone(), Arc::new(myriad::sync::Event::new()));
+        let sees = seen.clone();
+        let lives = actor::spawn(move |mut mail: Mailbox<Down>| {
+            mail.monitor(&to, |down| down);
+            sees.set();
+            tells.send(mail.receive()).unwrap();
+        });
+        seen.wait();
+        kill(&server);
+        assert_eq!(told.recv().unwrap().reason, Reason::Killed);
+        assert_eq!(end_of(&lives), Reason::Normal);
+    });
+}

@@ -15,6 +15,7 @@ mod actor_messages;
 mod actor_monitors;
 mod actor_names;
 mod actor_registries;
+mod actor_restarts;
 mod actor_servers;
 mod actor_states;
 mod actor_storm;

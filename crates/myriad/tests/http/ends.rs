@@ -187,3 +187,21 @@ fn a_half_that_is_shut_down() {
         assert_eq!(buffer.filled(), b"late");
     });
 }
+
+/// At its limit a server sees that its listener is closed, and tells its connections.
+#[test]
+fn closed_at_its_limit() {
+    each_runtime(|| {
+        let server = Server::new(handler(echo)).limit(1).header_timeout(None);
+        let served = Served::by(move |listener| server.serve(listener));
+        let stream = served.connect();
+        say(&stream, GET);
+        assert_eq!(hear(&stream), Some((200, "/a".into())));
+        served.listener.close();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let end = stream.read(&mut [0]).map_err(|error| error.kind());
+        drop(stream);
+        served.end();
+        assert_eq!(end, Ok(0));
+    });
+}
