@@ -38,10 +38,12 @@
 //! | `net`, `io` | TCP, UDP and Unix sockets; pipes, copying (on Linux; feature `net`, which is on) |
 //! | `hyper` | with the feature `hyper`: HTTP servers, whose handlers may block, and clients |
 //! | `jobs` | with the feature `jobs`: a queue of jobs with priorities, resources, dependencies, time |
-//! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
+//! | [`channel`] | bounded, unbounded, oneshot, watch, broadcast; blocking, trying, with a time limit, as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
 //! | [`select!`](crate::select!), [`Select`](select::Select) | wait for the first of several operations |
 //! | [`time`] | sleeps and time limits, as calls and as futures |
+//! | [`cancel`], [`try_scope`], [`race`] | ending tasks; the first error, or result, cancels the others |
+//! | [`dump()`](dump()) | what all tasks do, and wait for |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
 //! | [`metrics()`], [`Metrics`] | what workers do, as numbers, as a table, and for Prometheus |
 //! | [`task`], [`task_local!`] | names, numbers; task-locals; scoped values that children inherit; [`yield_now`] |
@@ -53,14 +55,14 @@
 //! | what a waiting task keeps | | how many can wait |
 //! |---|---|---|
 //! | a closure in *threads mode*, the default | an OS thread | about 15,000 |
-//! | a closure in *fiber mode*, [`Builder::fibers`] | a stack, some 4 KiB | millions |
+//! | a closure in *fiber mode*, [`Builder::fibers`] | a stack, some 4 KiB | millions (Linux 6.13 and later) |
 //! | a future, in both modes | some hundred bytes | millions |
 //!
 //! Threads mode is safe for any code, and a wait costs what a wait of threads costs: microseconds.
 //! Fiber mode takes one `unsafe` call, whose contract is that no code in tasks blocks inside a
-//! thread-local scope; a wait costs nanoseconds. All else is the same: one API, one engine, the
-//! same tests. [Which mode?] has figures, and [SOUNDNESS] the programs that show why the contract
-//! is needed.
+//! thread-local scope, in the initialiser of a thread-local, or in a destructor that unwinding
+//! runs; a wait costs nanoseconds. All else is the same: one API, one engine, the same tests.
+//! [Which mode?] has figures, and [SOUNDNESS] the programs that show why the contract is needed.
 //!
 //! # What to know first
 //!
@@ -72,8 +74,8 @@
 //! - **Locks of std block the whole worker.** Do not wait (for a channel, a join, a time) while you
 //!   hold one: a task that wants the lock then blocks the worker that has to wake you. Those of
 //!   [`sync`] have the same names, and suspend only the task.
-//! - **A panic** stops at the task, and whoever joins the task gets it. **A dropped handle**
-//!   detaches its task.
+//! - **A panic** stops at the task, and whoever joins the task gets it. A scope passes on the panic
+//!   of a task that was not joined. **A dropped handle** detaches its task.
 //! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process,
 //!   and names the task.
 //!

@@ -120,7 +120,7 @@ pub(crate) fn under(here: usize, task: *const Header) -> usize {
 /// The word of a task that begins on top of this one.
 #[inline(always)]
 pub(crate) fn on(below: CurrentTask) -> usize {
-    // Addresses have 47 bits: the upper ones are all set. (Nothing needs provenance where that is
+    // Addresses have 48 bits at most: the upper ones are all set. (Nothing needs provenance where that is
     // not so.)
     below.expose().wrapping_neg()
 }

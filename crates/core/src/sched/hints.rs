@@ -116,7 +116,7 @@ fn instead_of(reason: WaitReason) -> Option<impl fmt::Display> {
         WaitReason::Recv => "`recv_async`",
         WaitReason::Send => "`send_async`",
         WaitReason::Select => "`select_async!`",
-        WaitReason::News => "`recv_async` or `changed_async`",
+        WaitReason::News => "`recv_async`",
         WaitReason::Lock => "`lock_async`",
         WaitReason::ReadLock => "`read_async`",
         WaitReason::WriteLock => "`write_async`",
