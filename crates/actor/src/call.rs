@@ -108,8 +108,8 @@ impl<T: Send + 'static> Reply<T> {
     /// Nobody waits any more: the value comes back.
     #[inline]
     pub fn try_send(self, value: T) -> Result<(), T> {
-        // Here, and not in the sender's `send`: who is killed in it drops a reply that is whole, and
-        // its caller hears why.
+        // Here, and not in the sender's `send`: who is killed in it drops a reply that is whole,
+        // and its caller hears why.
         Caller::get().spend();
         let mut this = ManuallyDrop::new(self);
         let (answered, sender) = this.way.take().expect("a reply is sent once");

@@ -209,12 +209,12 @@ pub(crate) fn force<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
     put_in_place(target, message)
 }
 
-/// Puts a message in that has its place, for who has spent an operation of the budget before it took
-/// that: nothing unwinds until the message is in, so the place is not lost.
+/// Puts a message in that has its place, for who has spent an operation of the budget before it
+/// took that: nothing unwinds until the message is in, so the place is not lost.
 pub(crate) fn put_in_place<M>(target: &dyn Target<M>, message: M) -> Result<(), M> {
     let message = ManuallyDrop::new(message);
-    // SAFETY: the message is there, and not used any more if it was moved. Who is to start has taken
-    // the inbox, and the message is still there.
+    // SAFETY: the message is there, and not used any more if it was moved. Who is to start has
+    // taken the inbox, and the message is still there.
     unsafe {
         match target.cell().inbox.push_unspent(&raw const *message) {
             Put::Done => {}

@@ -166,7 +166,8 @@ impl Monitor {
         down
     }
 
-    /// (Here until it has told: a wait that is given up drops the monitor, which watches no longer.)
+    /// (Here until it has told: a wait that is given up drops the monitor, which watches no
+    /// longer.)
     fn receiver(&self) -> &Receiver<Down> {
         self.receiver.as_ref().expect(TOLD)
     }

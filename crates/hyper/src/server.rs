@@ -113,9 +113,9 @@ where
     /// as the panic of a task whose handle was dropped: see `Builder::on_unhandled_panic`.
     ///
     /// # Errors
-    /// What `accept` fails with, but for a close and a lack of descriptors, where it waits: once all
-    /// connections have ended as after a close.
-    /// `InvalidInput`: the limit is 0. (What goes wrong with one connection is that client's.)
+    /// What `accept` fails with, but for a close and a lack of descriptors, where it waits: once
+    /// all connections have ended as after a close. `InvalidInput`: the limit is 0. (What goes
+    /// wrong with one connection is that client's.)
     pub fn serve<L: Listener>(&self, listener: &L) -> io::Result<()>
     where
         L::Stream: Sync,

@@ -5,8 +5,8 @@
 //! mailbox like all others, so ten thousand of them and a question are answered in their order.
 //!
 //! A child whose start fails is tried again by a message of the supervisor to itself, behind all
-//! that has come meanwhile. (A loop that tries until the start succeeds would hear no order to stop:
-//! with starts that take longer to fail than the intensity counts, for ever.)
+//! that has come meanwhile. (A loop that tries until the start succeeds would hear no order to
+//! stop: with starts that take longer to fail than the intensity counts, for ever.)
 
 use super::child::{Restart, ShutdownLimit, StartError};
 use super::show::{ChildInfo, restarts};
@@ -299,9 +299,9 @@ impl Running {
         Err(TooMany)
     }
 
-    /// Starts those children anew that are to be, in the order of their start. A start that fails is
-    /// one more restart, and is tried again behind what is in the mailbox; where children depend on
-    /// those before them, these wait for that.
+    /// Starts those children anew that are to be, in the order of their start. A start that fails
+    /// is one more restart, and is tried again behind what is in the mailbox; where children depend
+    /// on those before them, these wait for that.
     async fn start_wanted(&mut self) -> Result<(), TooMany> {
         for at in self.table.wanted() {
             let Some(entry) = self.table.get(at) else { continue };

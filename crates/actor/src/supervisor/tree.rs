@@ -80,8 +80,8 @@ impl Tree {
     /// messages are of another type. After a crash that came before this call it is the new one.
     ///
     /// # Blocking
-    /// Until the supervisor has done what came before; while a child is being started anew, until it
-    /// has started, was stopped, or the supervisor gives up.
+    /// Until the supervisor has done what came before; while a child is being started anew, until
+    /// it has started, was stopped, or the supervisor gives up.
     #[track_caller]
     pub fn get<M: Send + 'static>(&self, id: &str) -> Option<Address<M>> {
         self.child(id)?.downcast_ref::<Address<M>>().cloned()
