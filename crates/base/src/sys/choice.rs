@@ -18,6 +18,7 @@
 //! | [`Dice`] | the policy `DepthFirst` | in which queue a task goes, and from which one comes |
 //! | [`entropy`] | random numbers of tasks that nobody has seeded | the first seed of a thread |
 //! | | the table of `flow::publish` | in which order topics are let go of |
+//! | | checkpoints of `flow` | names of files that are not finished |
 //!
 //! Not here: the keys of hash tables (`sync`), which are a type that the user may replace. In which
 //! order a worker looks at the others is no chance: it begins with the nearest, and of these with

@@ -14,14 +14,15 @@ use super::recall::Recall;
 use crate::graph::Cause;
 use crate::stored::file::{self, Found};
 use crate::stored::{StoreError, Stored};
+use myriad_base::sys::choice::entropy;
 use myriad_core::blocking;
 use myriad_sync::lock::SingleFlight;
 use std::any::type_name;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// A folder with values of nodes, by key: a program that was killed goes on where it was.
 ///
@@ -96,11 +97,14 @@ impl Checkpoints {
         self.0.path.join(file::name_of(key))
     }
 
-    /// The end of the name of a file that is being written, by one of many processes.
-    fn unique(&self) -> String {
+    /// The end of the name of a file that is being written, by one of many processes. (In
+    /// containers that share a folder each process may have the same number.)
+    fn unique() -> String {
         static WRITTEN: AtomicU64 = AtomicU64::new(0);
+        static OF_THIS_RUN: OnceLock<u64> = OnceLock::new();
+        let run = OF_THIS_RUN.get_or_init(entropy);
         // Relaxed: a count.
-        format!("{}-{}.tmp", std::process::id(), WRITTEN.fetch_add(1, Relaxed))
+        format!("{}-{run:016x}-{}.tmp", std::process::id(), WRITTEN.fetch_add(1, Relaxed))
     }
 
     pub(super) fn at(&self, key: String) -> AtCheckpoint {
@@ -158,7 +162,7 @@ impl AtCheckpoint {
         // (The value goes along, for a reference to it could go only if it were `Sync`.)
         let (value, written) = blocking(|| {
             let written = fs::create_dir_all(&self.folder.0.path)
-                .and_then(|()| file::write(&path, &self.folder.unique(), &label, &value));
+                .and_then(|()| file::write(&path, Checkpoints::unique, &label, &value));
             (value, written)
         });
         match written {

@@ -30,10 +30,10 @@ pub(crate) enum Found<T> {
     Other(&'static str),
 }
 
-/// Writes a value with its label, under a name where there may be a file already.
-pub(crate) fn write<T: Stored>(path: &Path, unique: &str, label: &str, value: &T) -> io::Result<()> {
-    let temporary = Temporary(path.with_extension(unique));
-    let mut file = File::create_new(&temporary.0)?;
+/// Writes a value with its label, under a name where there may be a file already. `unique` is
+/// asked for ends of names until there is no file of that name.
+pub(crate) fn write<T: Stored>(path: &Path, unique: impl FnMut() -> String, label: &str, value: &T) -> io::Result<()> {
+    let (temporary, mut file) = Temporary::new(path, unique)?;
     file.write_all(MAGIC)?;
     let mut blocks = Blocks { file: &mut file, block: Vec::with_capacity(BLOCK), length: 0, sum: 0 };
     label.to_owned().write(&mut blocks)?;
@@ -79,8 +79,21 @@ pub(crate) fn read<T: Stored>(path: &Path, label: &str) -> io::Result<Found<T>> 
     })
 }
 
-/// A file that goes if it does not get its own name.
+/// A file that this process has made, and that goes if it does not get its own name.
 struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(path: &Path, mut unique: impl FnMut() -> String) -> io::Result<(Temporary, File)> {
+        loop {
+            let name = path.with_extension(unique());
+            match File::create_new(&name) {
+                // Of another process: one that was killed, or one that writes.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                file => return file.map(|file| (Temporary(name), file)),
+            }
+        }
+    }
+}
 
 impl Drop for Temporary {
     fn drop(&mut self) {
@@ -152,4 +165,48 @@ pub(crate) fn name_of(key: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let readable: String = key.chars().take(40).map(|c| if is_plain(c) { c } else { '-' }).collect();
     format!("{readable}-{:016x}.value", summed(0, key.as_bytes()))
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+    use std::process;
+
+    struct Fails;
+
+    impl Stored for Fails {
+        fn write(&self, _: &mut dyn Write) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn read(_: &mut dyn Read) -> io::Result<Self> {
+            Ok(Fails)
+        }
+        fn bytes(&self) -> usize {
+            0
+        }
+    }
+
+    /// An unfinished file of another process stays, be the value written or not.
+    #[test]
+    fn a_name_that_is_taken_is_passed_over() {
+        let folder = std::env::temp_dir().join(format!("myriad-test-stored-{}", process::id()));
+        fs::create_dir(&folder).unwrap();
+        let path = folder.join("n.value");
+        let of_another = path.with_extension("1.tmp");
+        fs::write(&of_another, "half of a value").unwrap();
+        let names = || {
+            let mut count = 0;
+            move || {
+                count += 1;
+                format!("{count}.tmp")
+            }
+        };
+        write(&path, names(), "label", &7_u32).unwrap();
+        assert!(matches!(read(&path, "label").unwrap(), Found::Value(7_u32)));
+        let error = write(&path, names(), "label", &Fails).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read(&of_another).unwrap(), b"half of a value");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

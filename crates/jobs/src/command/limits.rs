@@ -19,7 +19,7 @@ pub(super) struct Limits {
     /// Processor time of all processes of the group together. It is looked at; each process has it
     /// as a limit of the system, too.
     pub cpu: Option<Duration>,
-    /// Output and error each. It is looked at.
+    /// Output and error each: it is seen as soon as it is passed.
     pub output: u64,
     /// Each file that it writes: a limit of the system.
     pub file: u64,

@@ -1,16 +1,18 @@
 //! Jobs that run a program.
 //!
 //! The program is the leader of a process group of its own, so a signal reaches all that it starts
-//! and that stays in the group. Its output goes to files without names, and not through pipes: so
-//! no thread reads, nothing waits for a grandchild that keeps the output open, and the end of a job
-//! is the end of the program; of one that is told to stop, it is the end of its group. One thread
-//! of the pool for blocking calls watches each program: it waits for the end of the process (a
-//! pidfd where the system has one), and looks at the limits every tenth of a second, and more often
-//! at first and while the program writes much.
+//! and that stays in the group. Its output comes through pipes. Nothing waits for a grandchild that
+//! keeps them open: the end of a job is the end of the program; of one that is told to stop, it is
+//! the end of its group. One thread of the pool for blocking calls watches each program: it waits
+//! for the end of the process (a pidfd where the system has one) and for what is written, and looks
+//! at the other limits every tenth of a second, and more often at first.
 //!
 //! ```text
+//! capture.rs  what is kept of its output
+//! drain.rs    those who still write when their job is over
 //! limits.rs   what a program may take: limits of the system, and those that are looked at
 //! output.rs   where its output goes
+//! pipe.rs     pipes, by system calls
 //! process.rs  signals, the end, what processes use
 //! wall.rs     a wall for memory, where the system lets us build one
 //! watch.rs    from the start of a program to its end
@@ -26,8 +28,11 @@
 //! only, which many programs reserve and do not use; so it is one that is asked for by its name,
 //! and memory is looked at.
 
+mod capture;
+mod drain;
 mod limits;
 mod output;
+mod pipe;
 mod process;
 mod wall;
 mod watch;
@@ -113,13 +118,14 @@ impl CommandSpec {
     }
     /// How long the program and its whole process group may take to end after they were told to
     /// (`SIGTERM`), before what is left of them is killed (`SIGKILL`): 5 s if nothing is said. The
-    /// job goes on until then.
+    /// job goes on until then, and has not ended well whatever the program says.
     pub fn grace(mut self, time: Duration) -> CommandSpec {
         self.grace = time;
         self
     }
     /// How many bytes it may write to its output and error each: 16 MB if nothing is said. A
-    /// program that writes more is killed. (What goes to files of its own does not count:
+    /// program that writes more is killed. Of more than 64 MB the beginning is kept in the folder
+    /// for temporary files. (What goes to files of its own does not count:
     /// [`file_size`](Self::file_size).)
     pub fn output_limit(mut self, bytes: u64) -> CommandSpec {
         self.limits.output = bytes;
@@ -132,8 +138,9 @@ impl CommandSpec {
         self.limits.cpu = Some(time);
         self
     }
-    /// How long each file may become that it writes, in bytes: a limit of the system. A program
-    /// that goes on is killed, and the failure says so; one that ignores the signal sees an error.
+    /// How long each file may become that it writes, in bytes: a limit of the system. (What is kept
+    /// of its output is no file.) A program that goes on is killed, and the failure says so; one
+    /// that ignores the signal sees an error.
     pub fn file_size(mut self, bytes: u64) -> CommandSpec {
         self.limits.file = bytes;
         self
@@ -179,8 +186,9 @@ impl<S: AsRef<OsStr>, const N: usize> From<[S; N]> for CommandSpec {
 
 impl Job<CommandOutput> {
     /// A job that runs a program, without a shell: its name and arguments, or std's `Command`. It
-    /// is done if the program ends with 0. A job that asks for memory is killed when the processes
-    /// of its group have more than that together, and its failure names the limit.
+    /// is done if the program ends with 0, and was not told to stop. A job that asks for memory is
+    /// killed when the processes of its group have more than that together, and its failure names
+    /// the limit.
     ///
     /// It can be called again, so it may have [retries](Job::retries).
     ///

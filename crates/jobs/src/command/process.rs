@@ -1,17 +1,18 @@
 //! Processes, by system calls: signals to a group, the end of its leader, and what its processes
 //! use.
 
-use myriad_base::sys::clock;
 use myriad_base::sys::mutex::Mutex;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 /// A process group whose leader is a child of ours.
 ///
-/// **Invariant.** The number is here from the start of the leader until it is reaped; so a signal
-/// that is sent under the lock reaches this group, and never one that has its number later.
+/// **Invariant.** The number is here from the start of the leader until it is reaped, or is seen to
+/// be [lost](Leader::Lost); so a signal that is sent under the lock reaches this group, and not one
+/// that has its number later.
 #[derive(Debug, Default)]
 pub(super) struct Processes(Mutex<Option<libc::pid_t>>);
 
@@ -42,10 +43,11 @@ impl Processes {
             None => self.signal(0),
         }
     }
-    /// The status of the leader, which has ended, and what it has used.
-    pub(super) fn reap(&self) -> io::Result<(ExitStatus, libc::rusage)> {
+    /// The status of the leader, which has ended, and what it has used. `None`: the system does not
+    /// know it any more (see [`Leader::Lost`]).
+    pub(super) fn reap(&self) -> Option<(ExitStatus, libc::rusage)> {
         let mut group = self.0.lock();
-        let leader = group.take().ok_or_else(|| io::Error::other("there is no process"))?;
+        let leader = group.take()?;
         let mut status = 0;
         // SAFETY: all zeros is a value of this struct of numbers.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -53,18 +55,47 @@ impl Processes {
             // SAFETY: both places are valid for writing, and of the types that the call writes.
             let got = unsafe { libc::wait4(leader, &raw mut status, 0, &raw mut usage) };
             if got == leader {
-                return Ok((ExitStatus::from_raw(status), usage));
+                return Some((ExitStatus::from_raw(status), usage));
             }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return None;
             }
         }
+    }
+    /// The leader is lost, so its number may be another's: from now on nobody gets a signal.
+    pub(super) fn forget(&self) {
+        *self.0.lock() = None;
+    }
+}
+
+/// How it is with a child of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leader {
+    Runs,
+    /// It is a zombie, so its number is its own still.
+    Ended,
+    /// It has ended, and is reaped: the system does that where `SIGCHLD` is ignored; or another
+    /// part of this process has waited for any child.
+    Lost,
+}
+
+impl Leader {
+    pub(super) fn of(process: libc::pid_t) -> Leader {
+        // SAFETY: all zeros is a value of this struct.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: the place is valid for writing, and of the type that the call writes.
+        if unsafe { libc::waitid(libc::P_PID, process as libc::id_t, &raw mut info, flags) } != 0 {
+            let is_signal = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+            return if is_signal { Leader::Runs } else { Leader::Lost };
+        }
+        // SAFETY: the call has set `si_pid`, or it is still zero.
+        if unsafe { info.si_pid() } == process { Leader::Ended } else { Leader::Runs }
     }
 }
 
 /// A file that becomes readable when the process ends; or none, where the system has no such files.
-pub(super) struct Pidfd(Option<std::os::fd::OwnedFd>);
+pub(super) struct Pidfd(Option<OwnedFd>);
 
 impl Pidfd {
     pub(super) fn open(process: libc::pid_t) -> Pidfd {
@@ -75,7 +106,7 @@ impl Pidfd {
             let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
             // SAFETY: a number that is not negative is a file that was just opened, and nobody
             // else's.
-            Pidfd((fd >= 0).then(|| unsafe { std::os::fd::OwnedFd::from_raw_fd(fd as libc::c_int) }))
+            Pidfd((fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) }))
         }
         #[cfg(not(target_os = "linux"))]
         {
@@ -83,26 +114,8 @@ impl Pidfd {
             Pidfd(None)
         }
     }
-
-    /// Waits so long at most. True: the process has ended; it is not reaped.
-    pub(super) fn has_ended(&self, process: libc::pid_t, most: Duration) -> bool {
-        use std::os::fd::AsRawFd;
-        if let Some(fd) = &self.0 {
-            let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one valid entry, for the length of the call.
-            return unsafe { libc::poll(&raw mut poll, 1, most.as_millis() as libc::c_int) } > 0;
-        }
-        // SAFETY: all zeros is a value of this struct.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: the place is valid for writing; `si_pid` is set by this call, or still zero.
-        let ended = unsafe {
-            libc::waitid(libc::P_PID, process as libc::id_t, &raw mut info, flags) == 0 && info.si_pid() == process
-        };
-        if !ended {
-            clock::sleep(most.min(Duration::from_millis(5)));
-        }
-        ended
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.0.as_ref().map(AsFd::as_fd)
     }
 }
 
@@ -201,8 +214,17 @@ pub(super) fn most_memory(usage: &libc::rusage) -> u64 {
 }
 
 #[cfg(test)]
-mod test {
+pub(super) mod test {
+    use super::super::pipe;
     use super::*;
+
+    /// Waits for the end of a child, which is not reaped.
+    pub(crate) fn until_ended(process: libc::pid_t) {
+        let pidfd = Pidfd::open(process);
+        while Leader::of(process) == Leader::Runs {
+            pipe::wait(&mut [pipe::entry(pidfd.file())], Some(Duration::from_millis(100)));
+        }
+    }
 
     #[test]
     fn a_line_of_a_process() {
@@ -235,9 +257,8 @@ mod test {
         let mut shell = Command::new("sh");
         let group = Processes::default();
         let leader = group.spawn(shell.args(["-c", text])).unwrap();
-        let pidfd = Pidfd::open(leader);
         while used_by(leader).memory < 150 << 20 {
-            assert!(!pidfd.has_ended(leader, Duration::from_millis(1)));
+            assert_eq!(Leader::of(leader), Leader::Runs);
         }
         // (A child that starts its program meanwhile lets its share go to those counted before it.)
         let mut parts = 0;
@@ -255,8 +276,7 @@ mod test {
         let group = Processes::default();
         let mut shell = Command::new("sh");
         let leader = group.spawn(shell.args(["-c", "sleep 3600 & exit 0"])).unwrap();
-        let pidfd = Pidfd::open(leader);
-        while !pidfd.has_ended(leader, Duration::from_millis(100)) {}
+        until_ended(leader);
         assert!(group.has_others());
         assert!(group.signal(libc::SIGKILL));
         while group.has_others() {
@@ -270,6 +290,20 @@ mod test {
     fn a_group_that_is_none_gets_no_signal() {
         let group = Processes::default();
         assert!(!group.signal(libc::SIGKILL));
-        assert!(group.reap().is_err());
+        assert!(group.reap().is_none());
+    }
+
+    /// Of a child that another one has waited for nothing is known, and its number gets no signal.
+    #[test]
+    fn a_leader_that_is_lost() {
+        let group = Processes::default();
+        let leader = group.spawn(&mut Command::new("true")).unwrap();
+        until_ended(leader);
+        assert_eq!(Leader::of(leader), Leader::Ended);
+        // SAFETY: the call takes numbers, and no place for a status.
+        assert_eq!(unsafe { libc::waitpid(leader, std::ptr::null_mut(), 0) }, leader);
+        assert_eq!(Leader::of(leader), Leader::Lost);
+        group.forget();
+        assert!(!group.signal(0) && group.reap().is_none());
     }
 }

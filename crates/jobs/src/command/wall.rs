@@ -2,7 +2,7 @@
 //!
 //! A program's memory is looked at every tenth of a second; a wall also ends one that takes all at
 //! once. It stands above the limit, as it counts more than the limit does: page tables, buffers of
-//! files, the output that the program writes into memory.
+//! files and pipes.
 //!
 //! Version 1: a group of the controller `memory` inside of our own. Version 2: one beside our own,
 //! since a group with processes of its own lends nothing to groups inside; so the group around ours
@@ -68,15 +68,14 @@ impl Version {
 static LEFT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl Wall {
-    /// For a program that may use so much memory, and write so much output and error each into
-    /// memory. `None`: the system does not let us.
-    pub(super) fn new(memory: u64, output: u64) -> Option<Wall> {
+    /// For a program that may use so much memory. `None`: the system does not let us.
+    pub(super) fn new(memory: u64) -> Option<Wall> {
         static SITE: OnceLock<Option<Site>> = OnceLock::new();
         let works = |site: &Site| site.make(u64::MAX >> 1).is_ok_and(|path| fs::remove_dir(path).is_ok());
         let find = || Site::all(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo")).into_iter().find(works);
         let site = SITE.get_or_init(find).as_ref()?;
         LEFT.lock().retain(|path| fs::remove_dir(path).is_err());
-        let more = (memory / 8).saturating_add(output.saturating_mul(2)).saturating_add(16 << 20);
+        let more = (memory / 8).saturating_add(16 << 20);
         let path = site.make(memory.saturating_add(more)).ok()?;
         Some(Wall { path, site })
     }
@@ -162,11 +161,10 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod test {
-    use super::super::process::{Pidfd, Processes};
+    use super::super::process::{Processes, test::until_ended};
     use super::*;
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
-    use std::time::Duration;
 
     fn site(version: Version, own: &str, parent: &str) -> Vec<Site> {
         vec![Site { version, own: own.into(), parent: parent.into() }]
@@ -200,7 +198,7 @@ mod test {
     /// system lets us make none, there is nothing to see.)
     #[test]
     fn a_wall_ends_who_takes_all_at_once() {
-        let Some(wall) = Wall::new(1 << 20, 0) else { return };
+        let Some(wall) = Wall::new(1 << 20) else { return };
         let path = wall.path.clone();
         assert_eq!(wall.killed_at(), None);
         let group = Processes::default();
@@ -209,8 +207,7 @@ mod test {
         let text = format!("until grep -q $$ {}/cgroup.procs; do :; done; exec tail /dev/zero", path.display());
         let leader = group.spawn(shell.args(["-c", &text])).unwrap();
         wall.put_in(leader).unwrap();
-        let pidfd = Pidfd::open(leader);
-        while !pidfd.has_ended(leader, Duration::from_millis(100)) {}
+        until_ended(leader);
         let (status, _) = group.reap().unwrap();
         assert_eq!(status.signal(), Some(libc::SIGKILL));
         let most = wall.killed_at().unwrap();

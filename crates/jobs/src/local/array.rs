@@ -7,6 +7,7 @@ use super::wakers::Wakers;
 use crate::machine::{JobId, Outcome, Report, Request, State};
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::{unwind, user_code};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 pub(super) struct Array<F> {
@@ -15,6 +16,31 @@ pub(super) struct Array<F> {
     /// The array's own number, and cell.
     id: OnceLock<JobId>,
     cell: Cell<()>,
+    failures: Mutex<Failures>,
+}
+
+/// What is said of elements that did not end well.
+#[derive(Default)]
+struct Failures {
+    /// Of elements whose last attempt failed, and which have not ended: there may be another one.
+    open: BTreeMap<u32, Arc<str>>,
+    /// Of the array.
+    reason: Option<Arc<str>>,
+}
+
+impl Failures {
+    fn note_end(&mut self, element: u32, state: State) {
+        match (self.open.remove(&element), state) {
+            (Some(text), State::Failed) => self.reason = Some(format!("element {element}: {text}").into()),
+            (_, State::TimedOut) => self.note(|| format!("element {element}: its wall time was over")),
+            (_, State::Cancelled) => self.note(|| format!("element {element} was cancelled")),
+            _ => {}
+        }
+    }
+    /// Unless more is known.
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        self.reason.get_or_insert_with(|| text().into());
+    }
 }
 
 impl<F> Array<F> {
@@ -22,7 +48,8 @@ impl<F> Array<F> {
         Array::of(Arc::new(f))
     }
     fn of(f: Arc<F>) -> Array<F> {
-        Array { f: Some(f), kept: Mutex::new(None), id: OnceLock::new(), cell: Cell::new() }
+        let failures = Mutex::new(Failures::default());
+        Array { f: Some(f), kept: Mutex::new(None), id: OnceLock::new(), cell: Cell::new(), failures }
     }
 }
 
@@ -40,7 +67,7 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
         let (outcome, result) = outcome(user_code::body(|| f(element)));
         let report = report(outcome, result.as_ref().err().and_then(Option::as_ref));
         if let Err(Some(reason)) = result {
-            self.cell.fail(format!("element {element}: {reason}").into());
+            self.failures.lock().open.insert(element, reason);
         }
         (outcome, report)
     }
@@ -51,17 +78,22 @@ impl<F: Fn(u32) -> Result<(), Arc<str>> + Send + Sync> Body for Array<F> {
         // (A job is submitted once.)
         _ = self.id.set(id);
     }
-    fn note_retry(&self) {} // (What one element has left says something of the array.)
+    fn note_retry(&self) {} // (An element's next end replaces what is said of this one.)
     fn note_runtime_end(&self) {
         self.cell.note_runtime_end();
     }
     fn note_end(&self, id: JobId, state: State) -> Option<Box<Wakers>> {
         // The array's own end says whether all went well; elements have no handles.
-        if self.id.get() != Some(&id) {
+        let array = self.id.get()?;
+        if *array != id {
+            self.failures.lock().note_end((id.0 - array.0 - 1) as u32, state);
             return None;
         }
-        if state == State::Done {
-            self.cell.leave_with(Ok(()));
+        let reason = self.failures.lock().reason.take();
+        match (state, reason) {
+            (State::Done, _) => self.cell.leave_with(Ok(())),
+            (State::Failed, Some(reason)) => self.cell.fail(reason),
+            _ => {}
         }
         self.cell.note_end(state)
     }

@@ -107,7 +107,7 @@ impl Edit {
         self.begin = Some(Begin::After(time));
         self
     }
-    /// Not before this time of day.
+    /// Not before this time of day, as [`Job::at`](super::Job::at) reckons.
     pub fn at(mut self, time: SystemTime) -> Edit {
         self.begin = Some(Begin::At(time));
         self
@@ -172,12 +172,10 @@ impl Queue {
             }
             change.group = group.as_ref().map(|name| machine.group(name)).transpose()?;
             change.begin = begin.map(|begin| begin.time(now));
+            change.at = begin.and_then(Begin::at);
             let afters = after.as_ref().map(|after| after.iter().map(|(job, when)| After { job: job.id, when: *when }));
-            change.after = match afters {
-                Some(after) => Some((after.collect(), any)),
-                None if any => machine.one(id).map(|row| (row.after, true)),
-                None => None,
-            };
+            change.after = afters.map(|after| (after.collect(), any));
+            change.any = any && change.after.is_none();
             machine.change(now, id, change.clone(), &known)?;
             if let (Some(body), Some(demand)) = (machine.payload(id), machine.demand(id)) {
                 body.limit(demand);

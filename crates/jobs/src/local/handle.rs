@@ -72,10 +72,10 @@ impl<T> JobHandle<T> {
     /// # Blocking
     /// Until then. A job that waits so for another job of its queue is *suspended*: it gives back
     /// what it holds, and takes that again before it goes on. From the moment when it could go on
-    /// it is before all jobs that have not begun. So jobs may wait for jobs that they submit, to
-    /// any depth, on one processor. If the runtime of the queue ends, a job that has not begun ends
-    /// as cancelled, and so does one that the runtime leaves blocked: who waits in another runtime,
-    /// or on a plain thread, is told.
+    /// no job begins that would take that. So jobs may wait for jobs that they submit, to any
+    /// depth, on one processor. If the runtime of the queue ends, a job that has not begun ends as
+    /// cancelled, and so does one that the runtime leaves blocked: who waits in another runtime, or
+    /// on a plain thread, is told.
     ///
     /// # Cancellation
     /// Leaves at once; the job is not cancelled by that.

@@ -6,8 +6,8 @@ use super::counted::Counted;
 use super::handle::JobHandle;
 use super::wakers::Wakers;
 use crate::machine::{
-    After, ArrayRequest, CPU, EndedJob, JobId, MEMORY, Outcome, Plain, Refused, Report, Request, Retry, State, Time,
-    WHOLE, When,
+    After, ArrayRequest, CPU, EndedJob, JobId, MEMORY, OfDay, Outcome, Plain, Refused, Report, Request, Retry, State,
+    Time, WHOLE, When,
 };
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::{unwind, user_code};
@@ -99,11 +99,25 @@ impl Begin {
     /// By the queue's clock; 0 is at once.
     pub(super) fn time(self, now: Time) -> Time {
         match self {
-            Begin::Now => 0,
             Begin::After(time) => now.saturating_add(nanos(time)),
-            Begin::At(time) => now.saturating_add(nanos(time.duration_since(SystemTime::now()).unwrap_or_default())),
+            Begin::Now | Begin::At(_) => 0,
         }
     }
+    pub(super) fn at(self) -> Option<OfDay> {
+        match self {
+            Begin::At(time) => Some(of_day(time)),
+            Begin::Now | Begin::After(_) => None,
+        }
+    }
+}
+
+/// What was before 1970 is over.
+fn of_day(time: SystemTime) -> OfDay {
+    nanos(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+}
+/// What time of day it is.
+pub(super) fn clock() -> OfDay {
+    of_day(SystemTime::now())
 }
 
 impl<T: Send + 'static> Job<T> {
@@ -146,7 +160,7 @@ impl<T: Send + 'static> Job<T> {
         let demand = &request.demand;
         let (cpu, memory) = (demand.of(CPU), demand.of(MEMORY));
         let plain = Plain { priority: request.priority, held: false, cpu, memory };
-        let request = Request { after: Vec::new(), any: false, begin: 0, array, ..request };
+        let request = Request { after: Vec::new(), any: false, begin: 0, at: None, array, ..request };
         let of_this_queue = vec![JobRef::from(handle)];
         let asks = Asks { request, named_jobs: of_this_queue, ..Asks::default() };
         Job { body, plain, after: None, more: Some(Box::new(asks)), again: true }
@@ -284,6 +298,10 @@ impl<T> Job<T> {
         self
     }
     /// Not before this time of day. One in the past is now.
+    ///
+    /// The time is that of the machine's clock, also where the runtime has another one. If the
+    /// clock is set, or the machine sleeps, the queue sees that within 20 seconds of the runtime's
+    /// own time; a [manual clock](myriad_core::Builder::manual_clock) has to go on, too.
     pub fn at(mut self, time: SystemTime) -> Job<T> {
         self.more().begin = Begin::At(time);
         self

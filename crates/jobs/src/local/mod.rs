@@ -37,7 +37,7 @@ pub(crate) use wakers::Wakers;
 
 use crate::machine::{Rules, WHOLE};
 use event::{Listener, Listeners};
-use job::{nanos, units_of_queue};
+use job::{clock, nanos, units_of_queue};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Local {
     /// the machine's memory.
     pub fn new() -> Local {
         Local {
-            rules: Rules { grace: nanos(Duration::from_secs(5)), ..Rules::default() },
+            rules: Rules { grace: nanos(Duration::from_secs(5)), clock, ..Rules::default() },
             cpus: WHOLE * workers() as u64,
             memory: machine_memory(),
             resources: Vec::new(),

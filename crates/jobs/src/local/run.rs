@@ -203,7 +203,8 @@ impl Shared {
     }
 }
 
-/// A job that waits for another one: dropped, it waits until it has back what it held.
+/// A job that waits for another one: dropped, it waits until it has back what it held. (One that is
+/// to stop has that at once.)
 pub(super) struct Suspended {
     shared: Arc<Shared>,
     id: JobId,

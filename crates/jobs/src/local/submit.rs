@@ -67,7 +67,7 @@ impl Shared {
         (request.priority, request.held) = (plain.priority, plain.held);
         request.demand.set(CPU, plain.cpu);
         request.demand.set(MEMORY, plain.memory);
-        request.begin = asks.begin.time(now);
+        (request.begin, request.at) = (asks.begin.time(now), asks.begin.at());
         let mut turn = Turn::default();
         let id = self.locked(|inner| {
             if inner.closed {

@@ -2,7 +2,7 @@
 
 use super::line::ClassKey;
 use super::pick::counts;
-use super::spec::{After, Afters, Decision, JobId, Refused, Request, State, Stop, Time};
+use super::spec::{After, Afters, Decision, JobId, OfDay, Refused, Request, State, Stop, Time};
 use super::submit::Known;
 use super::table::{DEPENDS, HELD, Record, TIME};
 use super::{Machine, Resource};
@@ -21,8 +21,12 @@ pub(crate) struct Change {
     pub wall: Option<Option<Time>>,
     /// Not before that. What is over is now.
     pub begin: Option<Time>,
+    /// And not before this time of day.
+    pub at: Option<OfDay>,
     /// In place of what the job waited for: these, or one of these.
     pub after: Option<(Vec<After>, bool)>,
+    /// One of those that the job waits for is enough.
+    pub any: bool,
 }
 
 impl Change {
@@ -104,9 +108,12 @@ impl<P: Clone> Machine<P> {
             rare.user = change.user.or(rare.user.take());
         }
         if let Some(begin) = change.begin {
-            self.change_begin(id.0, begin);
+            self.change_begin(id.0, begin, change.at);
         }
         let never = change.after.and_then(|(after, any)| self.change_after(id.0, after, any, known));
+        if change.any {
+            self.change_any(id.0);
+        }
         self.stale += usize::from(was_in_line);
         self.place(old);
         self.leave_class(old);
@@ -118,21 +125,35 @@ impl<P: Clone> Machine<P> {
         Ok(())
     }
     /// Another start time, or one for the first time.
-    fn change_begin(&mut self, id: u64, begin: Time) {
+    fn change_begin(&mut self, id: u64, begin: Time, at: Option<OfDay>) {
+        let begin = at.map_or(begin, |at| self.next_look(at));
         let now = self.now;
         let job = self.table.at(id);
-        let waits = job.waits & TIME != 0;
-        if waits && job.rare_mut().begin == begin {
-            return;
-        }
-        if waits {
+        if job.waits & TIME != 0 {
+            let rare = job.rare_mut();
+            rare.at = at;
+            if rare.begin == begin {
+                return;
+            }
+            (rare.begin, rare.at) = (0, None);
             job.waits &= !TIME;
-            job.rare_mut().begin = 0;
             self.armed -= 1;
         }
         if begin > now {
-            self.table.at(id).rare_mut().begin = begin;
+            let rare = self.table.at(id).rare_mut();
+            (rare.begin, rare.at) = (begin, at);
             self.set_timer(id, begin);
+        }
+    }
+    /// One of the jobs that it waits for is enough. Those that are open no more have ended as was
+    /// asked: else the job would have been skipped.
+    fn change_any(&mut self, id: u64) {
+        let job = self.table.at(id);
+        let (waits, open) = (job.waits & DEPENDS != 0, job.open as usize);
+        let Some(rare) = job.rare.as_deref_mut().filter(|rare| waits && !rare.any) else { return };
+        rare.any = true;
+        if open < rare.after.len() {
+            (job.open, job.waits) = (0, job.waits & !DEPENDS);
         }
     }
     /// Other jobs to wait for. Returns the one because of which the job never runs.
@@ -210,30 +231,10 @@ impl<P: Clone> Machine<P> {
                     }
                 }
                 self.out.push_back(Decision::Stop { id: JobId(id), why: Stop::Cancelled });
+                self.resume_to_stop(id);
             }
             _ => {}
         }
-    }
-
-    /// A running job waits for others of its queue: it gives its resources back. False: it does not
-    /// run.
-    pub(crate) fn suspend(&mut self, id: JobId) -> bool {
-        let runs = |job: &&mut Record<P>| matches!(job.state, State::Running | State::Overdue);
-        let Some(job) = self.table.get_mut(id.0).filter(runs) else { return false };
-        job.state = State::Suspended;
-        let (class, passed) = (job.class, std::mem::take(&mut job.passed));
-        self.give_back(class, passed);
-        true
-    }
-    /// The suspended job wants to go on: [`Decision::Resume`] says when. It comes before all jobs
-    /// that have not begun. False: it has its resources.
-    pub(crate) fn resume(&mut self, id: JobId) -> bool {
-        let waits = self.table.get(id.0).is_some_and(|job| job.state == State::Suspended);
-        if waits {
-            self.resuming.push_back(id.0);
-            self.look = true;
-        }
-        waits
     }
 
     /// The job that has just started does not run yet: its wall time begins by
@@ -276,6 +277,7 @@ impl<P: Clone> Machine<P> {
             job.until = overdue;
             self.arm(id, overdue);
             self.out.push_back(Decision::Stop { id: JobId(id), why: Stop::WallTime });
+            self.resume_to_stop(id);
         }
         while self.timers.peek().is_some_and(|timer| timer.0.0 <= now) {
             let Some(timer) = self.pop_timer() else { break };
@@ -285,7 +287,10 @@ impl<P: Clone> Machine<P> {
             self.armed -= 1;
             let job = self.table.at(timer.1);
             if job.state == State::Pending {
+                let at = std::mem::take(&mut job.rare_mut().at);
                 job.waits &= !TIME;
+                // (The time of day may not have come.)
+                self.change_begin(timer.1, now, at);
                 self.ready(timer.1);
             } else {
                 job.until = 0;

@@ -48,7 +48,7 @@ impl<P: Clone> Machine<P> {
             (Outcome::Done, _) => State::Done,
             (_, Some(Stop::WallTime)) => State::TimedOut,
             (_, Some(Stop::Cancelled)) | (Outcome::Stopped, None) => State::Cancelled,
-            (Outcome::Failed, None) => State::Failed,
+            (Outcome::Failed | Outcome::Lost, None) => State::Failed,
         };
         if end == State::TimedOut
             && let Some(wall) = self.classes.get(job.class).key.wall
@@ -61,7 +61,7 @@ impl<P: Clone> Machine<P> {
                 None => format!("timed out after {wall:?}").into(),
             });
         }
-        let is_failure = matches!(end, State::Failed | State::TimedOut);
+        let is_failure = matches!(end, State::Failed | State::TimedOut) && outcome != Outcome::Lost;
         if let Some(rare) =
             job.rare.as_deref_mut().filter(|rare| is_failure && (1..=rare.retry.times).contains(&rare.attempts))
         {

@@ -45,7 +45,9 @@ impl<P: Clone> Machine<P> {
 
     /// See the module's header. `None`: it is not so simple, and nothing has changed.
     fn hand_over(&mut self, id: u64) -> Option<Handover<P>> {
-        if self.look || !self.resuming.is_empty() || self.rules.unnamed || self.has_come() {
+        // (A job that went on to stop is one more than may run: then an end gives no place.)
+        let is_over = self.running > self.rules.at_once;
+        if self.look || is_over || !self.resuming.is_empty() || self.rules.unnamed || self.has_come() {
             return None;
         }
         let [group] = &*self.groups else { return None };
@@ -104,9 +106,6 @@ impl<P: Clone> Machine<P> {
     /// Nothing is ready: does the only job that waits for this one start? `None`: it is not so
     /// simple, and nothing has changed.
     fn hand_on(&mut self, id: u64) -> Option<Handover<P>> {
-        if self.running > self.rules.at_once {
-            return None;
-        }
         let is_plain = |job: &&Record<P>| {
             let is_simple = |rare: &super::table::Rare| {
                 rare.name.is_none() && rare.elements.is_none() && rare.stopping.is_none() && rare.report.is_none()

@@ -301,6 +301,8 @@ pub(super) struct Group {
     /// So many run at a time at most.
     pub limit: u64,
     pub running: u64,
+    /// Places that are kept for suspended jobs.
+    pub kept: u64,
     /// The machine's count of starts when one of its jobs started last.
     pub served: u64,
     /// Classes that may fit, and those that do not.
@@ -310,7 +312,11 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(name: Arc<str>, limit: u64) -> Group {
-        Group { name, limit, running: 0, served: 0, ready: Standing::default(), lacking: Standing::default() }
+        Group { name, limit, running: 0, kept: 0, served: 0, ready: Standing::default(), lacking: Standing::default() }
+    }
+    /// Is there no place for another one?
+    pub(super) fn is_full(&self) -> bool {
+        self.running + self.kept >= self.limit
     }
     /// Both classes that stand, in order, if these are two.
     #[inline]

@@ -10,7 +10,9 @@
 //! submit.rs   what is accepted
 //! end.rs      ends, dependents, retries, arrays
 //! handover.rs an end, and what starts by that
-//! change.rs   hold, release, change, cancel, suspend, capacity, time
+//! change.rs   hold, release, change, cancel, capacity, time
+//! resume.rs   suspended jobs, and what is kept for them
+//! clock.rs    the time of day
 //! circle.rs   who waits for whom, over others
 //! why.rs      what a waiting job waits for
 //! ```
@@ -26,11 +28,13 @@
 
 mod change;
 mod circle;
+mod clock;
 mod end;
 mod entries;
 mod handover;
 mod line;
 mod pick;
+mod resume;
 mod spec;
 mod submit;
 mod table;
@@ -40,7 +44,8 @@ mod why;
 
 pub(crate) use change::Change;
 pub(crate) use spec::{
-    After, ArrayRequest, CPU, Decision, Demand, Handover, MEMORY, Outcome, Plain, Request, Resource, Retry, Time, WHOLE,
+    After, ArrayRequest, CPU, Decision, Demand, Handover, MEMORY, OfDay, Outcome, Plain, Request, Resource, Retry,
+    Time, WHOLE,
 };
 pub use spec::{JobId, Refused, State, When};
 pub(crate) use submit::{EndedJob, memory};
@@ -69,11 +74,14 @@ pub(crate) struct Rules {
     pub kept_for: Time,
     /// Also jobs without a name that are done?
     pub unnamed: bool,
+    /// What time of day it is.
+    pub clock: fn() -> OfDay,
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { at_once: u64::MAX, ageing: None, grace: 0, kept: 10_000, kept_for: Time::MAX, unnamed: false }
+        let clock = || 0;
+        Rules { at_once: u64::MAX, ageing: None, grace: 0, kept: 10_000, kept_for: Time::MAX, unnamed: false, clock }
     }
 }
 
@@ -94,8 +102,11 @@ pub(crate) struct Machine<P> {
     /// Of each resource the classes that lack it, by how much they need.
     lacking: Vec<BTreeSet<(u64, u32)>>,
     reservation: Reservation,
-    /// Suspended jobs that go on as soon as there is room, before anything else starts.
+    /// Suspended jobs that go on as soon as there is room.
     resuming: VecDeque<u64>,
+    /// What is kept for these: of each resource, and places of the queue.
+    kept: Vec<u64>,
+    kept_places: u64,
     running: u64,
     /// How many have begun.
     starts: u64,
@@ -141,6 +152,8 @@ impl<P: Clone> Machine<P> {
             lacking: vec![BTreeSet::new(); resources.len()],
             reservation: Reservation::new(resources.len()),
             resuming: VecDeque::new(),
+            kept: vec![0; resources.len()],
+            kept_places: 0,
             running: 0,
             starts: 0,
             alive: 0,
@@ -290,8 +303,14 @@ impl<P: Clone> Machine<P> {
         self.seq
     }
 
+    /// How much of a resource a job may take that has not begun.
     fn free(&self, resource: Resource) -> u64 {
-        self.capacity[resource as usize].saturating_sub(self.used[resource as usize])
+        let at = resource as usize;
+        self.capacity[at].saturating_sub(self.used[at]).saturating_sub(self.kept[at])
+    }
+    /// How many more jobs may run.
+    fn places(&self) -> u64 {
+        self.rules.at_once.saturating_sub(self.running).saturating_sub(self.kept_places)
     }
     /// The first resource of which there is not enough for this class, now.
     #[inline]
@@ -381,7 +400,7 @@ impl<P: Clone> Machine<P> {
             memory: class.demand.of(MEMORY),
             resources: others.map(|part| (self.names[part.0 as usize].clone(), part.1)).collect(),
             wall: class.wall,
-            begin: rare.filter(|_| job.waits & table::TIME != 0).map(|rare| rare.begin),
+            begin: (job.waits & table::TIME != 0).then(|| self.begin_of(id)),
             retries: rare.map_or(0, |rare| rare.retry.times),
             report: rare.and_then(|rare| rare.report.as_deref().cloned()).unwrap_or_default(),
         }

@@ -46,9 +46,12 @@ pub(super) struct Look {
     pub lacks: bool,
 }
 
-/// The order between groups: the priority that a job counts as now; the group of which fewer jobs
-/// run; the one that was served longer ago; rank.
-pub(super) type Order = (i64, u64, u64, Rank);
+/// The order between groups: the priority that a job counts as now; the reserved job before others;
+/// the group of which fewer jobs run; the one that was served longer ago; rank.
+///
+/// (Without the second one a reserved job is behind another group as soon as more of its own have
+/// passed it. Then that group's jobs start before it, and do not count as passed.)
+pub(super) type Order = (i64, bool, u64, u64, Rank);
 
 impl<P: Clone> Machine<P> {
     /// Starts all that can start.
@@ -60,22 +63,7 @@ impl<P: Clone> Machine<P> {
                 class.tidy(&self.table);
             }
         }
-        while let Some(&id) = self.resuming.front() {
-            let Some(class) = self.table.get(id).filter(|job| job.state == State::Suspended).map(|job| job.class)
-            else {
-                self.resuming.pop_front();
-                continue;
-            };
-            let group = &self.groups[self.classes.get(class).key.group as usize];
-            let is_full = group.running >= group.limit || self.running >= self.rules.at_once;
-            if is_full || !self.has_room_again(class) {
-                return; // nothing starts before it
-            }
-            self.resuming.pop_front();
-            self.hold_resources(class);
-            self.table.at(id).state = State::Running;
-            self.out.push_back(Decision::Resume { id: JobId(id) });
-        }
+        self.resume_all();
         while let Some((look, passes)) = self.pick() {
             self.start(look.class, look.rank, passes);
         }
@@ -83,7 +71,7 @@ impl<P: Clone> Machine<P> {
 
     /// The job that starts now, the first of its class, and whether it passes a reserved one.
     fn pick(&mut self) -> Option<(Look, bool)> {
-        if self.running >= self.rules.at_once {
+        if self.places() == 0 {
             return None;
         }
         self.find_room();
@@ -175,7 +163,7 @@ impl<P: Clone> Machine<P> {
     /// The next class of a group to look at.
     pub(super) fn next_of(&self, at: u32, seen: Option<Look>, no_head: bool) -> Option<Look> {
         let group = &self.groups[at as usize];
-        if group.running >= group.limit {
+        if group.is_full() {
             return None;
         }
         let ready = match seen {
@@ -192,7 +180,8 @@ impl<P: Clone> Machine<P> {
     }
     pub(super) fn order(&self, look: &Look) -> Order {
         let group = &self.groups[look.group as usize];
-        (-look.rank.effective(self.now, self.rules.ageing), group.running, group.served, look.rank)
+        let counts_as = look.rank.effective(self.now, self.rules.ageing);
+        (-counts_as, look.rank.id != self.reservation.job, group.running, group.served, look.rank)
     }
 
     /// Classes for which there may be enough now are looked at again.
@@ -233,8 +222,8 @@ impl<P: Clone> Machine<P> {
     fn may_pass(&self, class: u32, head: u32) -> Option<bool> {
         let (mine, theirs) = (&self.classes.get(class).key, &self.classes.get(head).key);
         let group = &self.groups[mine.group as usize];
-        let takes_last = mine.group == theirs.group && group.limit.saturating_sub(group.running) < 2;
-        if takes_last || self.rules.at_once.saturating_sub(self.running) < 2 {
+        let takes_last = mine.group == theirs.group && group.limit.saturating_sub(group.running + group.kept) < 2;
+        if takes_last || self.places() < 2 {
             return None;
         }
         let leaves_enough = mine.demand.parts().iter().all(|&(resource, amount)| {
@@ -252,14 +241,20 @@ impl<P: Clone> Machine<P> {
     /// When there is room for this class, as far as wall times say.
     pub(super) fn start_of(&self, class: u32) -> Option<Time> {
         let demand = &self.classes.get(class).key.demand;
-        let mut free: Vec<u64> = demand.parts().iter().map(|part| self.free(part.0)).collect();
-        let is_enough = |free: &[u64]| demand.parts().iter().zip(free).all(|(part, free)| part.1 <= *free);
+        // (More may be held than there is: so what is held counts down, and not what is free up.)
+        let taken =
+            |part: &(super::Resource, u64)| self.used[part.0 as usize].saturating_add(self.kept[part.0 as usize]);
+        let mut taken: Vec<u64> = demand.parts().iter().map(taken).collect();
+        let is_enough = |taken: &[u64]| {
+            let free = |part: &(super::Resource, u64), taken| self.capacity[part.0 as usize].saturating_sub(taken);
+            demand.parts().iter().zip(taken).all(|(part, taken)| part.1 <= free(part, *taken))
+        };
         for &(at, id) in &self.ends {
             let job = self.table.get(id)?;
             if job.state == State::Running {
                 let held = &self.classes.get(job.class).key.demand;
-                demand.parts().iter().zip(&mut free).for_each(|(part, free)| *free += held.of(part.0));
-                if is_enough(&free) {
+                demand.parts().iter().zip(&mut taken).for_each(|(part, taken)| *taken -= held.of(part.0));
+                if is_enough(&taken) {
                     return Some(at);
                 }
             }
@@ -270,6 +265,10 @@ impl<P: Clone> Machine<P> {
     /// The first job of this class starts.
     fn start(&mut self, class: u32, rank: Rank, passes: bool) {
         let (mut id, mut element) = (rank.id, None);
+        // (An array stays in its line, and its next element is first by no more than its rank.)
+        if self.reservation.job == rank.id {
+            self.reservation.job = 0;
+        }
         let number = self.reservation.number;
         let job = self.table.at(id);
         let goes_on = match job.elements() {
@@ -328,15 +327,8 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// May a suspended job of this class go on? One that wants more than there is, since the
-    /// capacity shrank, takes all that there is: it runs, and nothing else would start before it.
-    fn has_room_again(&self, class: u32) -> bool {
-        let wants = |part: &(super::Resource, u64)| part.1.min(self.capacity[part.0 as usize]);
-        self.classes.get(class).key.demand.parts().iter().all(|part| wants(part) <= self.free(part.0))
-    }
-
     /// A job of this class runs from now on.
-    fn hold_resources(&mut self, class: u32) {
+    pub(super) fn hold_resources(&mut self, class: u32) {
         let key = &self.classes.get(class).key;
         for &(resource, amount) in key.demand.parts() {
             self.used[resource as usize] += amount;

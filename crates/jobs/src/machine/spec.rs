@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 /// Nanoseconds since the start of the machine's clock.
 pub(crate) type Time = u64;
+/// A time of day: nanoseconds since 1970.
+pub(crate) type OfDay = u64;
 
 /// The number of a job, as an example of [`State`] shows. Numbers count up from 1 without gaps, in
 /// the order of submission; the elements of an array follow the number of their array.
@@ -198,6 +200,8 @@ pub(crate) struct Request {
     pub wall: Option<Time>,
     /// Not before that.
     pub begin: Time,
+    /// Or not before this time of day.
+    pub at: Option<OfDay>,
     pub after: Vec<After>,
     /// One dependency is enough.
     pub any: bool,
@@ -220,6 +224,8 @@ pub(crate) struct Plain {
 pub(crate) enum Outcome {
     Done,
     Failed,
+    /// It has ended, and nobody knows how: perhaps well, so it is not run again.
+    Lost,
     /// It was stopped, as the machine had asked.
     Stopped,
 }

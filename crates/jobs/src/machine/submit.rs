@@ -83,8 +83,9 @@ impl<P: Clone> Machine<P> {
     /// Takes what [`accept`](Self::accept) has just accepted, out of the request.
     pub(crate) fn submit(&mut self, now: Time, request: &mut Request, known: Known<'_>, payload: P) -> JobId {
         self.now = self.now.max(now);
-        let Request { name, user, begin, after, retry, .. } = request;
-        let (priority, any, held, array, begin) = (request.priority, request.any, request.held, request.array, *begin);
+        let begin = request.at.map_or(request.begin, |at| self.next_look(at));
+        let Request { name, user, at, after, retry, .. } = request;
+        let (priority, any, held, array) = (request.priority, request.any, request.held, request.array);
         let demand = std::mem::take(&mut request.demand);
         let key = ClassKey { group: request.group, wall: request.wall, demand };
         let is_late = begin > self.now;
@@ -101,6 +102,7 @@ impl<P: Clone> Machine<P> {
             any,
             elements,
             begin: if is_late { begin } else { 0 },
+            at: at.filter(|_| is_late),
             ..Rare::default()
         };
         self.put_in(id, key, priority, held, payload, Some(Boxed::new(rare)));

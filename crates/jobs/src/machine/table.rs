@@ -4,7 +4,7 @@
 //! chunk whose jobs are all forgotten is freed; one that holds a job stays, and costs 128 records.
 //! The elements of an array have numbers, and no records until they begin: 8 bytes for 128 of them.
 
-use super::spec::{Afters, Retry, State, Stop, Time};
+use super::spec::{Afters, OfDay, Retry, State, Stop, Time};
 use myriad_base::pieces::{Array, Boxed, Rows};
 use myriad_base::sys::prefetch::prefetch;
 use std::collections::VecDeque;
@@ -55,6 +55,8 @@ pub(super) struct Rare {
     pub user: Option<Arc<str>>,
     /// Not before that; also the end of a pause between attempts.
     pub begin: Time,
+    /// By then the clock is to be looked at: the job waits for this time of day.
+    pub at: Option<OfDay>,
     pub retry: Retry,
     pub attempts: u32,
     pub after: Afters,

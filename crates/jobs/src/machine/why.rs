@@ -1,7 +1,7 @@
 //! What a waiting job waits for. It is computed from what the scheduler itself looks at, and not
 //! stored; so it says what the scheduler does next.
 
-use super::line::{Placed, is_first};
+use super::line::{ClassKey, Placed, is_first};
 use super::spec::{JobId, Refused, State};
 use super::table::{DEPENDS, HELD, TIME};
 use super::{Machine, Time, When, submit::amount};
@@ -84,7 +84,7 @@ pub enum Waiting {
         /// The job that starts first.
         first: JobId,
     },
-    /// Suspended jobs go on first: this is the first of them.
+    /// What it wants is kept for suspended jobs, which go on first: this is the first of them.
     Resuming {
         /// That job.
         first: JobId,
@@ -161,7 +161,7 @@ impl<P: Clone> Machine<P> {
             return open.map_or(Waiting::Nothing, |open| Waiting::Dependency { on: open.job, when: open.when });
         }
         if waits & TIME != 0 {
-            let begin = job.rare().map_or(0, |rare| rare.begin);
+            let begin = self.begin_of(id);
             return Waiting::Time { left: Duration::from_nanos(begin.saturating_sub(self.now)) };
         }
         if let Some(elements) = job.elements().filter(|elements| !elements.can_begin()) {
@@ -181,17 +181,24 @@ impl<P: Clone> Machine<P> {
         if group.running >= group.limit {
             return Waiting::GroupFull { group: group.name.clone(), limit: group.limit };
         }
-        if let Some(&first) = self.resuming.front() {
-            return Waiting::Resuming { first: JobId(first) };
+        if let Some(first) = self.kept_for(|other| group.is_full() && other.group == key.group) {
+            return Waiting::Resuming { first };
         }
         let Some(first) = self.first_in_line() else { return Waiting::Nothing };
         if self.running >= self.rules.at_once {
             return Waiting::QueueFull { limit: self.rules.at_once, first };
         }
+        if let Some(first) = self.kept_for(|_| self.places() == 0) {
+            return Waiting::Resuming { first };
+        }
         if first.0 != id {
             return Waiting::Behind { first };
         }
         let Some(resource) = self.lacks(class) else { return Waiting::Nothing };
+        let free = self.capacity[resource as usize].saturating_sub(self.used[resource as usize]);
+        if let Some(first) = self.kept_for(|other| key.demand.of(resource) <= free && other.demand.of(resource) > 0) {
+            return Waiting::Resuming { first };
+        }
         let holds = |job: &super::table::Record<P>| {
             matches!(job.state, State::Running | State::Overdue)
                 && self.classes.get(job.class).key.demand.of(resource) > 0
@@ -202,6 +209,12 @@ impl<P: Clone> Machine<P> {
             free: amount(resource, self.free(resource)).into(),
             held_by: self.table.iter().filter(|(_, job)| holds(job)).map(|(id, _)| JobId(id)).take(5).collect(),
         }
+    }
+
+    /// The first suspended job that goes on, and asks for this.
+    fn kept_for(&self, is_meant: impl Fn(&ClassKey) -> bool) -> Option<JobId> {
+        let class = |id| self.table.get(id).map(|job| &self.classes.get(job.class).key);
+        self.resuming.iter().find(|id| class(**id).is_some_and(&is_meant)).map(|id| JobId(*id))
     }
 
     /// The job that starts before all others that are ready, once there is room for it.

@@ -1,8 +1,8 @@
 //! Jobs from commands: output, verdicts, limits, process groups.
 
 use super::job_engine::until;
-use crate::common::{Mode, case, each};
-use myriad::jobs::{CommandSpec, Edit, Job, JobError, Local, Refused, State};
+use crate::common::{Mode, case, each, each_with, wait_until};
+use myriad::jobs::{CommandOutput, CommandSpec, Edit, Job, JobError, JobHandle, Local, Refused, State};
 use myriad::{Builder, Runtime};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -114,6 +114,34 @@ fn the_group_has_its_grace_when_the_leader_is_gone() {
             for file in [file.clone(), at(".told")] {
                 _ = std::fs::remove_file(file);
             }
+        });
+    });
+}
+
+/// A program that obeys, and says that all is well, is stopped all the same: what depends on it
+/// does not run, and what it wrote is kept.
+#[test]
+fn a_program_that_obeys_with_success_is_stopped() {
+    each_with(&[1, 2], Builder::manual_clock, |_, rt| {
+        rt.run(|| {
+            let q = Local::new().cpus(2).start();
+            let file = std::env::temp_dir().join(format!("myriad-job-{}", myriad::rng().next_u64()));
+            let script = format!("trap 'exit 0' TERM; echo half; > {}; while :; do sleep 0.01; done", file.display());
+            let stopped = |end, stop: &dyn Fn(&JobHandle<CommandOutput>)| {
+                let job = Job::command(shell(&script)).wall_time(Duration::from_secs(1));
+                let job = q.submit(job).unwrap();
+                let next = q.submit(Job::new(|| ()).after(&job)).unwrap();
+                wait_until(|| file.exists());
+                std::fs::remove_file(&file).unwrap();
+                stop(&job);
+                assert_eq!((job.wait(), next.wait()), (end, State::Skipped(job.id())));
+                assert_eq!(job.failed_output().unwrap().stdout, b"half\n");
+                q.job(&job).unwrap().reason
+            };
+            stopped(State::Cancelled, &|job| job.cancel());
+            // (A shell may say that its child was terminated, too.)
+            let why = stopped(State::TimedOut, &|_| rt.advance(Duration::from_secs(1))).unwrap();
+            assert!(why.starts_with("timed out after 1s: exit code 0"), "{why}");
         });
     });
 }
@@ -320,6 +348,12 @@ fn output_over_the_limit_is_never_cut_silently() {
                 let name = if stream.is_empty() { "output" } else { "error" };
                 assert!(why.contains(&format!("{name} 11 B of 10 B")), "{why}");
             }
+            let goes_on = shell("printf 12345678901; exec sleep 3600").output_limit(10);
+            let goes_on = q.submit(Job::command(goes_on)).unwrap();
+            assert_eq!(goes_on.wait(), State::Failed);
+            assert_eq!(goes_on.failed_output().unwrap().stdout, b"1234567890");
+            let why = goes_on.join().unwrap_err().to_string();
+            assert!(why.ends_with("killed: output 11 B of 10 B"), "{why}");
             let exactly = q.submit(Job::command(shell("printf 1234567890").output_limit(10))).unwrap();
             assert_eq!(exactly.join().unwrap().stdout, b"1234567890");
         });

@@ -77,6 +77,14 @@ fn edits_of_dependencies() {
             q.edit(&job, Edit::new().any_is_enough()).unwrap();
             second.release().unwrap();
             assert_eq!((job.join(), first.state()), (Ok(9), State::Pending));
+            // One of those that it has is done, and forgotten.
+            let (first, second) = (held(&q), held(&q));
+            let job = q.submit(Job::new(|| 10).after(&first).after(&second)).unwrap();
+            second.release().unwrap();
+            assert_eq!(second.wait(), State::Done);
+            assert_eq!(q.state(&second), Err(Refused::Forgotten(second.id())));
+            q.edit(&job, Edit::new().any_is_enough()).unwrap();
+            assert_eq!((job.join(), first.state()), (Ok(10), State::Pending));
             // One that never will be, and one of two that is.
             let job = held(&q);
             q.edit(&job, Edit::new().after(&old).after(&new).any_is_enough()).unwrap();

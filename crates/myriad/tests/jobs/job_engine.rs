@@ -463,6 +463,9 @@ fn start_times_and_closing() {
             let before = myriad::time::now();
             let late = q.submit(Job::new(myriad::time::now).delay(Duration::from_millis(3))).unwrap();
             assert!(late.join().unwrap().duration_since(before) >= Duration::from_millis(3));
+            let time = std::time::SystemTime::now() + Duration::from_millis(3);
+            let late = q.submit(Job::new(std::time::SystemTime::now).at(time)).unwrap();
+            assert!(late.join().unwrap() >= time);
             q.close();
             assert_eq!(q.submit(Job::new(|| ())).unwrap_err(), Refused::Closed);
         });

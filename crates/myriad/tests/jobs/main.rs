@@ -4,6 +4,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod job_arrays;
+mod job_children;
 mod job_commands;
 mod job_edges;
 mod job_edit;
@@ -11,8 +13,10 @@ mod job_engine;
 mod job_events;
 mod job_memory;
 mod job_output;
+mod job_pipes;
 mod job_queries;
 mod job_rows;
 mod job_rules;
 mod job_runtimes;
 mod job_series;
+mod job_waits;

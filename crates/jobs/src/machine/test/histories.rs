@@ -87,13 +87,15 @@ impl Pair {
         let (demand, after) = (self.demand(), self.after());
         let (now, dice) = (self.now, &mut self.dice);
         let parts = (0..3).map(|resource| (resource, demand.of(resource))).collect();
+        let after = dice.one_in(2).then(|| (after, dice.one_in(3)));
         Change {
             priority: dice.one_in(2).then(|| dice.below(4) as i32 - 1),
             demand: if dice.one_in(2) { parts } else { Vec::new() },
             group: dice.one_in(3).then(|| dice.below(groups + 1) as u32),
             wall: dice.one_in(3).then(|| dice.one_in(2).then(|| 1 + dice.below(12))),
             begin: dice.one_in(3).then(|| now + dice.below(6)),
-            after: dice.one_in(2).then(|| (after, dice.one_in(3))),
+            any: after.is_none() && dice.one_in(3),
+            after,
             ..Change::default()
         }
     }
@@ -171,8 +173,8 @@ impl Pair {
             }
             6..14 if !on.is_empty() => {
                 let id = pick(&mut self.dice, &on);
-                let outcome =
-                    [Outcome::Done, Outcome::Done, Outcome::Failed, Outcome::Stopped][self.dice.below(4) as usize];
+                let outcome = [Outcome::Done, Outcome::Done, Outcome::Failed, Outcome::Lost, Outcome::Stopped]
+                    [self.dice.below(5) as usize];
                 self.log.push(format!("{now} end {id} {outcome:?}"));
                 end_and_decide(&mut self.machine, now, JobId(id as u64), outcome);
                 self.model.ended(now, id, outcome);
@@ -315,7 +317,7 @@ fn r18_why_says_what_comes_next() {
             .collect();
         let Pair { machine, model, arrays, .. } = &mut pair;
         let first = machine.first_in_line();
-        let (mut resuming, mut infeasible) = (None, false);
+        let mut infeasible = false;
         for id in waiting {
             let at = id.0 as usize;
             let Some(why) = machine.why(now, id).unwrap() else {
@@ -337,9 +339,7 @@ fn r18_why_says_what_comes_next() {
                     infeasible = true;
                     true
                 }
-                (Waiting::Resuming { first }, WaitsFor::Room) => {
-                    resuming.replace(*first).is_none_or(|was| was == *first)
-                }
+                (Waiting::Resuming { first: named }, WaitsFor::Room) => model.resumes(named.0 as usize),
                 (Waiting::Resources { .. }, WaitsFor::Room) => Some(id) == first,
                 (Waiting::Behind { first: named }, WaitsFor::Room) => Some(*named) == first && *named != id,
                 (Waiting::QueueFull { first: named, .. }, WaitsFor::Room) => Some(*named) == first,
@@ -348,26 +348,29 @@ fn r18_why_says_what_comes_next() {
             assert!(says_so, "seed {seed}: job {id}: {why:?}, and the model: {:?}", model.waits_for(at));
         }
         // Room for all who wait, and not for more than before of those who never fit.
-        if infeasible || first.is_none() && resuming.is_none() {
+        if infeasible || first.is_none() {
             continue;
         }
         rooms += 1;
         machine.rules.at_once = u64::MAX;
-        for resource in 0..RESOURCES.len() as u16 {
-            machine.set_capacity(resource, machine.capacity(resource) + machine.used(resource));
+        for (resource, (_, most)) in RESOURCES.iter().enumerate() {
+            // (Also for suspended jobs that go on first, none of which wants more than there was.)
+            let suspended = model.all().filter(|job| job.1 == State::Suspended).count() as u64;
+            let (resource, more) = (resource as u16, suspended * most);
+            machine.set_capacity(resource, machine.capacity(resource) + machine.used(resource) + more);
         }
         machine.decide(now);
-        let goes_on = std::iter::from_fn(|| machine.next_decision()).find_map(|decision| match decision {
+        let decisions: Vec<_> = std::iter::from_fn(|| machine.next_decision()).collect();
+        let begins = |decision: &Decision<u32>| match *decision {
             // (Of an array an element starts. One that is tried again stands in line itself.)
             Decision::Start { id, element: Some(at), attempt: 1, .. } => Some(JobId(id.0 - 1 - u64::from(at))),
             Decision::Start { id, .. } => Some(id),
-            Decision::Resume { id } => Some(id),
             _ => None,
-        });
-        // (A suspended job of a full group goes on later, and nothing starts before it.)
-        if resuming.is_none() || goes_on.is_some() {
-            assert_eq!(goes_on, resuming.or(first), "seed {seed}");
-        }
+        };
+        assert_eq!(decisions.iter().find_map(begins), first, "seed {seed}");
+        let begun = decisions.iter().skip_while(|decision| begins(decision).is_none());
+        let resumed = |decision: &Decision<u32>| matches!(decision, Decision::Resume { .. });
+        assert!(!begun.into_iter().any(resumed), "seed {seed}: suspended jobs go on before others begin");
     }
     assert!(rooms > seeds / 10, "{rooms}");
 }

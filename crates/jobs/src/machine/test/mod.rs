@@ -1,9 +1,12 @@
 //! The machine against a plain model, and what it promises, in virtual time.
 
 mod cases;
+mod clock;
+mod groups;
 mod handovers;
 mod histories;
 mod model;
+mod suspended;
 
 use super::{ArrayRequest, Decision, Demand, Handover, JobId, Machine, Outcome, Request, Rules, State, Time, WHOLE};
 use std::sync::Arc;

@@ -49,6 +49,8 @@ pub(super) struct Model {
     jobs: Vec<ModelJob>,
     reserved: usize,
     resuming: Vec<usize>,
+    /// Those of them that lack something, which is kept for them.
+    kept_for: Vec<usize>,
     seq: u64,
     starts: u64,
     /// Who ends because of others, in that order.
@@ -78,6 +80,7 @@ impl Model {
             jobs: Vec::new(),
             reserved: 0,
             resuming: Vec::new(),
+            kept_for: Vec::new(),
             seq: 0,
             starts: 0,
             ending: Vec::new(),
@@ -122,9 +125,10 @@ impl Model {
             WaitsFor::Room
         }
     }
-    /// Does this many of the group run?
+    /// Do as many of the group run as may?
     pub(super) fn is_full(&self, id: usize) -> bool {
-        self.full(self.jobs[id - 1].request.group)
+        let group = self.jobs[id - 1].request.group;
+        self.running(Some(group)) >= self.groups[group as usize].0
     }
 
     fn is_held_by(&self, job: &ModelJob) -> bool {
@@ -133,8 +137,20 @@ impl Model {
     fn is_array(&self, job: &ModelJob) -> bool {
         job.request.array.is_some() && job.array.is_none()
     }
+    /// Held, or kept.
     fn used(&self, resource: usize) -> u64 {
-        self.jobs.iter().filter(|job| self.is_held_by(job)).map(|job| job.request.demand.of(resource as u16)).sum()
+        let held =
+            self.jobs.iter().filter(|job| self.is_held_by(job)).map(|job| job.request.demand.of(resource as u16));
+        let kept = self.kept_for.iter().map(|id| self.wants(*id).of(resource as u16));
+        held.sum::<u64>() + kept.sum::<u64>()
+    }
+    /// What a suspended job wants: of what is more than there is, all that there is.
+    fn wants(&self, id: usize) -> Demand {
+        let mut demand = self.jobs[id - 1].request.demand.clone();
+        for (resource, amount) in self.jobs[id - 1].request.demand.parts() {
+            demand.set(*resource, (*amount).min(self.capacity[*resource as usize]));
+        }
+        demand
     }
     fn fits(&self, demand: &Demand) -> bool {
         demand
@@ -148,8 +164,18 @@ impl Model {
             .filter(|job| self.is_held_by(job) && group.is_none_or(|group| job.request.group == group))
             .count() as u64
     }
+    fn kept(&self, group: u32) -> u64 {
+        self.kept_for.iter().filter(|id| self.jobs[**id - 1].request.group == group).count() as u64
+    }
     fn full(&self, group: u32) -> bool {
-        self.running(Some(group)) >= self.groups[group as usize].0
+        self.running(Some(group)) + self.kept(group) >= self.groups[group as usize].0
+    }
+    fn places(&self) -> u64 {
+        self.rules.at_once.saturating_sub(self.running(None) + self.kept_for.len() as u64)
+    }
+    /// Is this a suspended job that wants to go on?
+    pub(super) fn resumes(&self, id: usize) -> bool {
+        self.resuming.contains(&id) && self.state(id) == State::Suspended
     }
 
     pub(super) fn submit(&mut self, now: Time, request: Request) {
@@ -296,19 +322,19 @@ impl Model {
         };
         (level, job.seq, id)
     }
-    fn order(&self, id: usize) -> (i64, u64, u64, Key) {
+    fn order(&self, id: usize) -> (i64, bool, u64, u64, Key) {
         let key = self.key(id);
         let counts_as = match self.rules.ageing {
             Some(step) => (self.now as i64 - key.0).div_euclid(step as i64),
             None => -key.0,
         };
         let group = self.jobs[id - 1].request.group;
-        (-counts_as, self.running(Some(group)), self.groups[group as usize].1, key)
+        (-counts_as, id != self.reserved, self.running(Some(group)), self.groups[group as usize].1, key)
     }
 
     /// The job that starts next, and whether it passes.
     fn pick(&mut self) -> Option<(usize, bool)> {
-        if self.running(None) >= self.rules.at_once {
+        if self.places() == 0 {
             return None;
         }
         let mut ready: Vec<usize> = (1..=self.jobs.len()).filter(|id| self.is_ready(*id)).collect();
@@ -327,9 +353,16 @@ impl Model {
         ready.retain(|id| {
             self.jobs[id - 1].request.demand.parts().iter().all(|part| part.1 <= self.capacity[part.0 as usize])
         });
-        ready.sort_by_key(|id| self.order(*id));
+        // Each group in its order; of the first ones of all groups always the first.
+        let mut in_order = Vec::new();
+        while !ready.is_empty() {
+            let group = |id: usize| self.jobs[id - 1].request.group;
+            let is_first = |at: &usize| !ready[..*at].iter().any(|before| group(*before) == group(ready[*at]));
+            let next = (0..ready.len()).filter(is_first).min_by_key(|at| self.order(ready[*at])).unwrap();
+            in_order.push(ready.remove(next));
+        }
         let mut head = None;
-        for id in ready {
+        for id in in_order {
             let fits = self.fits(&self.jobs[id - 1].request.demand);
             match head {
                 None if fits => return Some((id, false)),
@@ -353,10 +386,8 @@ impl Model {
 
     fn may_pass(&self, id: usize, head: usize) -> Option<bool> {
         let (mine, theirs) = (&self.jobs[id - 1].request, &self.jobs[head - 1].request);
-        if mine.group == theirs.group && self.running(Some(mine.group)) + 2 > self.groups[mine.group as usize].0 {
-            return None;
-        }
-        if self.running(None).saturating_add(2) > self.rules.at_once {
+        let taken = self.running(Some(mine.group)) + self.kept(mine.group);
+        if mine.group == theirs.group && taken + 2 > self.groups[mine.group as usize].0 || self.places() < 2 {
             return None;
         }
         let leaves = (0..self.capacity.len() as u16).all(|resource| {
@@ -382,7 +413,7 @@ impl Model {
                 let released: u64 =
                     ends[..=*last].iter().map(|end| self.jobs[end.1].request.demand.of(resource as u16)).sum();
                 theirs.demand.of(resource as u16)
-                    <= self.capacity[resource].saturating_sub(self.used(resource)) + released
+                    <= self.capacity[resource].saturating_sub(self.used(resource) - released)
             })
         })?;
         (self.now + wall <= ends[start].0).then_some(false)
@@ -391,23 +422,20 @@ impl Model {
     pub(super) fn decide(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.fire();
-        while let Some(&id) = self.resuming.first() {
-            if self.state(id) == State::Suspended {
-                let request = self.at(id).request.clone();
-                // (More than there is: then all that there is.)
-                let mut demand = request.demand.clone();
-                request
-                    .demand
-                    .parts()
-                    .iter()
-                    .for_each(|part| demand.set(part.0, part.1.min(self.capacity[part.0 as usize])));
-                if !self.fits(&demand) || self.full(request.group) || self.running(None) >= self.rules.at_once {
-                    return;
-                }
-                self.at(id).state = State::Running;
-                self.out.push(Decision::Resume { id: JobId(id as u64) });
+        self.kept_for.clear();
+        for id in std::mem::take(&mut self.resuming) {
+            if self.state(id) != State::Suspended {
+                continue;
             }
-            self.resuming.remove(0);
+            let group = self.at(id).request.group;
+            if self.fits(&self.wants(id)) && !self.full(group) && self.places() > 0 {
+                self.go_on(id);
+                continue;
+            }
+            self.resuming.push(id);
+            if self.kept(group) < self.groups[group as usize].0 {
+                self.kept_for.push(id);
+            }
         }
         let mut starts = 0;
         while let Some((id, passes)) = self.pick() {
@@ -417,8 +445,23 @@ impl Model {
         }
     }
 
+    fn go_on(&mut self, id: usize) {
+        self.at(id).state = State::Running;
+        self.out.push(Decision::Resume { id: JobId(id as u64) });
+    }
+    /// Who is to stop waits for no room.
+    fn go_on_to_stop(&mut self, id: usize) {
+        if self.resumes(id) {
+            self.resuming.retain(|other| *other != id);
+            self.go_on(id);
+        }
+    }
+
     fn start(&mut self, id: usize, passes: bool) {
         let now = self.now;
+        if self.reserved == id {
+            self.reserved = 0;
+        }
         let started = if self.is_array(&self.jobs[id - 1]) {
             let element = self.next_element(id).unwrap();
             let seq = self.at(id).seq;
@@ -455,11 +498,12 @@ impl Model {
         let end = match (outcome, job.stopping) {
             (Outcome::Done, _) => State::Done,
             (_, Some(Stop::WallTime)) => State::TimedOut,
-            (Outcome::Failed, None) => State::Failed,
+            (Outcome::Failed | Outcome::Lost, None) => State::Failed,
             _ => State::Cancelled,
         };
         (job.ends, job.overdue, job.passed) = (None, None, false);
-        if matches!(end, State::Failed | State::TimedOut) && job.attempts <= job.request.retry.times {
+        let is_failure = matches!(end, State::Failed | State::TimedOut) && outcome != Outcome::Lost;
+        if is_failure && job.attempts <= job.request.retry.times {
             job.state = State::Pending;
             job.stopping = None;
             let mut pause = job.request.retry.first;
@@ -641,6 +685,13 @@ impl Model {
                 return;
             }
         }
+        let job = self.at(id);
+        if change.any && !job.request.any && !job.open.is_empty() {
+            job.request.any = true;
+            if job.open.len() < job.request.after.len() {
+                job.open.clear();
+            }
+        }
         self.ready(id);
     }
     pub(super) fn cancel(&mut self, now: Time, id: usize) {
@@ -667,6 +718,7 @@ impl Model {
                 job.stopping = Some(Stop::Cancelled);
                 (job.ends, job.overdue) = (None, None);
                 self.out.push(Decision::Stop { id: JobId(id as u64), why: Stop::Cancelled });
+                self.go_on_to_stop(id);
             }
             _ => {}
         }
@@ -680,6 +732,9 @@ impl Model {
     pub(super) fn resume(&mut self, id: usize) {
         if self.state(id) == State::Suspended {
             self.resuming.push(id);
+            if self.at(id).stopping.is_some() {
+                self.go_on_to_stop(id);
+            }
         }
     }
     pub(super) fn set_capacity(&mut self, resource: usize, amount: u64) {
@@ -696,6 +751,7 @@ impl Model {
             let job = self.at(id);
             (job.stopping, job.ends, job.overdue) = (Some(Stop::WallTime), None, Some(now + grace));
             self.out.push(Decision::Stop { id: JobId(id as u64), why: Stop::WallTime });
+            self.go_on_to_stop(id);
         }
         let mut due: Vec<_> = (1..=self.jobs.len())
             .filter_map(|id| Some((self.at(id).waits_until.or(self.at(id).overdue).filter(|at| *at <= now)?, id)))
