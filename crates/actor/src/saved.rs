@@ -198,7 +198,7 @@ mod test {
         let (mut looks, mut taken) = (0, 0);
         let is_even = |n: &u32| {
             looks += 1;
-            n % 2 == 0
+            n.is_multiple_of(2)
         };
         assert_eq!(saved.discard(is_even, || taken += 1), 500);
         assert_eq!((looks, taken), (1000, 500));

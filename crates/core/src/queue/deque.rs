@@ -474,12 +474,19 @@ impl OwnDeque<'_> {
         true
     }
 
-    /// Makes all tasks public.
-    pub(crate) fn publish_all(&self) {
-        if let Some(_guard) = self.try_lock() {
-            // Relaxed: as in `publish`.
-            self.split.store(self.top.load(Relaxed), Relaxed);
-        }
+    /// Makes all tasks public. False: a thief has the lock.
+    pub(crate) fn publish_all(&self) -> bool {
+        let Some(_guard) = self.try_lock() else { return false };
+        // Relaxed: as in `publish`.
+        self.split.store(self.top.load(Relaxed), Relaxed);
+        true
+    }
+
+    /// The answer to who asks for work, when something was pushed that is not kept: the older half,
+    /// so that it does not make a loop of spawning slower. False: a thief has the lock.
+    pub(crate) fn share(&self) -> bool {
+        // Where the owner keeps what it wakes, no later push would share the newest task.
+        if self.keeps_all() { self.publish_all() } else { self.publish() }
     }
 
     /// Takes what was pushed last, where all that is pushed is taken at once, and nobody steals

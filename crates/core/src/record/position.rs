@@ -120,8 +120,8 @@ pub(crate) fn under(here: usize, task: *const Header) -> usize {
 /// The word of a task that begins on top of this one.
 #[inline(always)]
 pub(crate) fn on(below: CurrentTask) -> usize {
-    // Addresses have 48 bits at most: the upper ones are all set. (Nothing needs provenance where that is
-    // not so.)
+    // Addresses have 48 bits at most: the upper ones are all set. (Nothing needs provenance where
+    // that is not so.)
     below.expose().wrapping_neg()
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Counters {
     /// Polls of futures from the loop ...
     pub polls: Counter,
     /// ... and what was left of the budget after each of them, in all: so what they have used is
-    /// known too.
+    /// known too. (But for polls that have used all of it, and count as none.)
     pub budget_left: Counter,
     /// Tasks taken out of the deques of others.
     pub stolen: Counter,

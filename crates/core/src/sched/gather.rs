@@ -79,6 +79,15 @@ impl Gather {
         _ = self.at.compare_exchange(worker as u32 + 1, 0, Relaxed, Relaxed);
     }
 
+    /// Another runtime begins: nothing is known of it.
+    pub(crate) fn restart(&self) {
+        *self.controller.lock() = Controller::default();
+        self.at.store(0, Relaxed);
+        self.lasts.store(false, Relaxed);
+        self.offered.store(false, Relaxed);
+        self.next.store(0, Relaxed);
+    }
+
     /// From now on they are gathered there, or spread, and the controller has no say.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn force(&self, worker: Option<usize>) {

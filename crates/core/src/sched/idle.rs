@@ -396,7 +396,7 @@ impl Workers {
     #[cold]
     #[inline(never)]
     pub(crate) fn serve_requests(&self, me: &WorkerShared, deque: OwnDeque<'_>) {
-        if !deque.publish() && on("serve-gives-up") {
+        if !deque.share() && on("serve-gives-up") {
             return;
         }
         self.have_served(me);

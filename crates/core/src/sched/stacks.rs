@@ -15,6 +15,7 @@ mod ending;
 mod wakes;
 
 use super::worker::{Peer, Role, Worker, set_current};
+use crate::queue::deque::Keeps;
 use crate::queue::parked::Parked;
 use crate::sched::busy;
 use crate::sched::pool::Config;
@@ -605,6 +606,8 @@ pub(crate) fn worker_main(w: &'static Peer, run_loop: RunLoop) {
     w.prefer_locks(true);
     busy::count(true);
     w.timers.reset(w);
+    // (Of the last runtime's turns nothing follows.)
+    w.deque().set_keeps(Keeps::Nothing);
     let config = w.pool.config();
     w.shared.ready.set_mode(!config.fibers, config.latency);
     if config.latency {

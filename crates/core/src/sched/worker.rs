@@ -155,6 +155,8 @@ pub(crate) struct Worker {
     pub window_began: Cell<u64>,
     /// How often a tick was passed over among those turns: see [`THREAD_TICK_US`].
     pub ticks_passed_over: Cell<u32>,
+    /// What it had spawned at its last tick, while futures were gathered on it.
+    pub spawned_at_tick: Cell<u64>,
     /// Whose turn it was, where there are priorities.
     pub priority_state: PriorityState,
     /// It forces no steal before this time, in ticks.

@@ -54,7 +54,7 @@ impl World {
         let task = self.tasks.get(number);
         task.write();
         self.owner().set_keeps(Keeps::All);
-        self.owner().push_yielded(task.future());
+        self.owner().push_yielded(task.future(), true);
     }
     fn pop(&self) -> Option<Runnable> {
         self.owner().pop()

@@ -19,9 +19,10 @@ impl OwnDeque<'_> {
     }
 
     /// The same for the running future, which lets others go first: kept as what it
-    /// [wakes](Self::push_woken), where all of that is kept.
-    pub(crate) fn push_yielded(&self, task: Runnable) -> bool {
-        let keeps_all = self.keeps_all();
+    /// [wakes](Self::push_woken), where all of that is kept, if it has `talked` to others. (One
+    /// that only computes is for whoever has time.)
+    pub(crate) fn push_yielded(&self, task: Runnable, talked: bool) -> bool {
+        let keeps_all = talked && self.keeps_all();
         self.push_at_head(task, keeps_all) && !(keeps_all && self.keeps_newest())
     }
 

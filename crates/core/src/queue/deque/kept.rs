@@ -9,8 +9,9 @@
 //! never work at a time.
 //!
 //! **Nothing waits for long.** The word says that something is kept as long as the owner has not
-//! answered a request since. The monitor sees an owner that keeps something and does not come by,
-//! and [releases](Deque::release_kept) it; then the owner keeps nothing before it comes by.
+//! answered a request since, nor come by and kept less. The monitor sees an owner that keeps
+//! something and does not come by, and [releases](Deque::release_kept) it; then the owner keeps
+//! nothing before it comes by.
 
 use super::{Deque, OwnDeque};
 use myriad_base::sys::atomic::Ordering::Relaxed;
@@ -133,16 +134,43 @@ mod test {
         deque.request();
         assert!(!owner(&deque).push_woken(runnable(&woken[0])), "nobody is told");
         assert!(!owner(&deque).push_woken(runnable(&woken[1])));
-        assert!(!owner(&deque).push_yielded(runnable(&woken[2])));
+        assert!(!owner(&deque).push_yielded(runnable(&woken[2]), true));
         assert!(!deque.looks_stealable() && deque.keeps_task());
         assert_eq!(steal(&deque), null_mut());
         // What yields is the oldest, so it is last.
         assert_eq!([pop(&deque), pop(&deque)], [0, 1].map(|i| pointer(&woken[i])));
         assert!(owner(&deque).push(unstarted(&spawned[0])), "a thief is told");
-        owner(&deque).publish_lone();
+        owner(&deque).share();
         deque.take_request();
         assert_eq!(steal(&deque), pointer(&woken[2]));
         assert_eq!([pop(&deque), pop(&deque)], [pointer(&spawned[0]), null_mut()]);
+    }
+
+    #[test]
+    fn what_is_spawned_is_for_others_whatever_is_woken_then() {
+        let (deque, woken, spawned) = (Deque::new(Fence::new(0), 8), futures(2), records(1));
+        owner(&deque).set_keeps(Keeps::All);
+        deque.request();
+        assert!(!owner(&deque).push_woken(runnable(&woken[0])));
+        assert!(owner(&deque).push(unstarted(&spawned[0])));
+        owner(&deque).share();
+        deque.take_request();
+        assert_eq!(steal(&deque), pointer(&woken[0]));
+        deque.request(); // the thief comes again
+        owner(&deque).push_woken(runnable(&woken[1]));
+        assert!(deque.looks_stealable(), "a closure is kept");
+        while !pop(&deque).is_null() {}
+    }
+
+    #[test]
+    fn what_yields_and_has_not_talked_is_for_others() {
+        let (deque, woken) = (Deque::new(Fence::new(0), 8), futures(2));
+        owner(&deque).set_keeps(Keeps::All);
+        deque.request();
+        assert!(!owner(&deque).push_woken(runnable(&woken[0])));
+        assert!(owner(&deque).push_yielded(runnable(&woken[1]), false), "a thief is told");
+        assert_eq!([steal(&deque), steal(&deque)], [pointer(&woken[1]), null_mut()]);
+        assert_eq!(pop(&deque), pointer(&woken[0]));
     }
 
     #[test]
@@ -154,7 +182,7 @@ mod test {
         deque.request();
         assert!(!owner(&deque).push_woken(runnable(&woken[2])));
         // Behind what is public, and so public.
-        assert!(!owner(&deque).push_yielded(runnable(&woken[3])));
+        assert!(!owner(&deque).push_yielded(runnable(&woken[3]), true));
         assert!(deque.looks_stealable());
         assert_eq!([steal(&deque), steal(&deque), steal(&deque)], [pointer(&woken[3]), pointer(&woken[0]), null_mut()]);
         assert!(!deque.looks_stealable());

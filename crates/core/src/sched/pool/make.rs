@@ -56,6 +56,7 @@ impl Pool {
         pool.is_here();
         pool.clock.begin(config.manual_clock);
         pool.latency.iter().for_each(Latency::restart);
+        pool.gather.restart();
         pool.next_wake.store(u64::MAX, Relaxed);
         pool.takeovers.store(0, Relaxed);
         pool.any_stuck.store(false, Relaxed);

@@ -51,7 +51,8 @@ pub(crate) fn start(w: Role, task: Runnable) -> Role {
     // What completes itself has ended its context before.
     if ended == Ended::BySelf {
         w.counters.polls.add(1);
-        w.counters.budget_left.add(w.budget.get().into());
+        // (A poll that has blocked goes on with the greater budget of a closure.)
+        w.counters.budget_left.add(w.budget.get().min(BUDGET).into());
         w.running.set(CurrentTask::NOTHING);
         w.end_leases();
         return w;

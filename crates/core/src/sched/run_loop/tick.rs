@@ -125,6 +125,8 @@ fn measure_turns(w: &Worker) {
         let keeps = short && w.pool.latency.is_none();
         let keeps = keeps && w.pool.workers.queues().is_none() && monitor::runs();
         w.deque().set_keeps(gather::tick(w, now, keeps));
+    } else {
+        gather::cut_tick(w, now);
     }
 }
 

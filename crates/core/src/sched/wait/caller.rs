@@ -4,13 +4,24 @@ use super::{OPEN, Wait, Waiter, WaiterKind, foreign};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::record::position;
-use crate::sched::worker::{self, Peer, Role, wake_node, wake_node_next};
+use crate::sched::worker::{self, Peer, Role, Worker, wake_node, wake_node_next};
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::AtomicU8;
 use std::marker::PhantomData;
 // Std's: no model has it.
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
+
+/// The budget of a future is used up, and it is to be pending: its next poll has another one.
+///
+/// (One less, as this operation will be one: so a poll that has used its budget up does not end as
+/// one that has used none of it.)
+#[cold]
+#[inline(never)]
+fn refill(w: &Worker, waker: &Waker) {
+    w.budget.set(worker::BUDGET - 1);
+    waker.wake_by_ref();
+}
 
 /// A budget is used up. Asks anew whose it is: nothing is suspended by a worker that is hidden.
 #[cold]
@@ -157,8 +168,7 @@ impl Caller {
         let Some(w) = self.worker() else { return true };
         let left = w.budget.get();
         if left == 0 {
-            w.budget.set(worker::BUDGET);
-            waker.wake_by_ref();
+            refill(&w, waker);
             return false;
         }
         w.budget.set(left - 1);

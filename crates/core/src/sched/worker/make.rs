@@ -55,6 +55,7 @@ impl Worker {
             skipped_last: Cell::new(false),
             window_began: Cell::new(0),
             ticks_passed_over: Cell::new(0),
+            spawned_at_tick: Cell::new(0),
             priority_state: PriorityState::default(),
             force_at: Cell::new(0),
             budget: Cell::new(BUDGET),

@@ -1,6 +1,6 @@
 //! A worker and the tasks that have not begun: its deque, and what they inherit.
 
-use super::Worker;
+use super::{BUDGET, Worker};
 use crate::queue::deque::OwnDeque;
 use crate::queue::policy::Arrival;
 use crate::record::create::{Created, InFrame, NewFuture, OneTask, Unheld};
@@ -146,7 +146,7 @@ impl Worker {
     /// Queues the running future behind all others.
     pub(crate) fn push_yielded(&self, task: Runnable) {
         debug_assert!(task.is_future());
-        if self.deque().push_yielded(task) {
+        if self.deque().push_yielded(task, self.budget.get() < BUDGET) {
             self.serve_requests_for(Some(Arrival::Last));
         }
     }
