@@ -149,47 +149,6 @@ fn who_waits_behind_a_long_turn_is_found() {
     });
 }
 
-/// Closures that a gathered future spawns are for all workers, whatever it wakes afterwards.
-#[test]
-fn what_is_spawned_is_for_all_workers() {
-    let rt = Builder::new().workers(2).policy(Policy::WorkStealing).build().unwrap();
-    let ring = Arc::new(Ring { gates: (0..64).map(|_| Gate::default()).collect(), ..Ring::default() });
-    let ran: Arc<[AtomicUsize; 2]> = Arc::default();
-    {
-        let (ring, ran) = (ring.clone(), ran.clone());
-        rt.run(move || {
-            (0..64).for_each(|i| drop(spawn_async(ring.clone().member(i))));
-            drop(spawn_async(async move {
-                while ring.in_a_row.load(Relaxed) < 20_000 || ring.last.load(Relaxed) != 0 {
-                    gather(Some(0));
-                    open(&ring.gates[0]);
-                    lets_others_go().await;
-                }
-                for _ in 0..200 {
-                    let ran = ran.clone();
-                    drop(crate::spawn(move || {
-                        let began = Instant::now();
-                        while began.elapsed() < Duration::from_micros(200) {
-                            std::hint::spin_loop();
-                        }
-                        ran[here().min(1)].fetch_add(1, Relaxed);
-                    }));
-                }
-                ring.gates.iter().for_each(open); // above them
-            }));
-        });
-    }
-    let began = Instant::now();
-    let count = |w: usize| ran[w].load(Relaxed);
-    while count(0) + count(1) < 200 {
-        assert!(began.elapsed() < LONG, "{ran:?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    ring.ends.store(true, Relaxed);
-    ring.gates.iter().for_each(open);
-    assert!(count(1) >= 20, "{ran:?}: the other worker was idle");
-}
-
 #[test]
 fn a_new_runtime_knows_nothing_of_the_last_one() {
     let build = || Builder::new().workers(3).policy(Policy::WorkStealing).build().unwrap();
