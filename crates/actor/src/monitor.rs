@@ -82,7 +82,7 @@ fn watch(pid: &Pid, name: Option<Arc<str>>, tells: Tells) -> u64 {
     });
     if let Some(gone) = gone.filter(|gone| !gone.is_empty()) {
         // (What the program has given them is dropped here, without the lock.)
-        user_code::run("what a monitor has kept", || drop(gone));
+        user_code::run("a monitor", || drop(gone));
     }
     if let Some(watch) = watch {
         // A child that has ended before its supervisor could watch has ended for its own reason.
