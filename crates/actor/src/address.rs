@@ -1,6 +1,6 @@
 //! Where messages for an actor go.
 
-use crate::cell::{Gate, OnFull, Target, force, put, put_from, put_in_place};
+use crate::cell::{Gate, OnFull, OpenPlace, Target, force, put, put_from, put_in_place};
 use crate::pid::{AsPid, Pid, this};
 use crate::shared::{Shared, WeakShared};
 use myriad_core::engine::wait::Caller;
@@ -167,9 +167,11 @@ impl<M: Send + 'static> Address<M> {
                 Place::Done
             }
             OnFull::DropOldest => match self.0.cell().inbox.pop() {
-                // Its place is this message's.
+                // Its place is this message's. (If its destructor panics, nobody's.)
                 Some(oldest) => {
+                    let place = OpenPlace(gate);
                     drop(oldest);
+                    std::mem::forget(place);
                     Place::Free(message)
                 }
                 // All that count were put off by the receiver, or are in the hands of a turn, or

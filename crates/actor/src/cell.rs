@@ -95,6 +95,15 @@ impl Gate {
     }
 }
 
+/// A place that is nobody's yet: dropped, it is free.
+pub(crate) struct OpenPlace<'a>(pub(crate) &'a Gate);
+
+impl Drop for OpenPlace<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
 /// What makes a message of an exit.
 pub(crate) type Trap<M> = fn(Exit) -> M;
 /// The same, where the type of messages is not known.

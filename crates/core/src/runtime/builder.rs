@@ -1,4 +1,6 @@
 //! Building a runtime.
+//!
+//! (Long, as each setting has its documentation and an example here.)
 
 mod check;
 

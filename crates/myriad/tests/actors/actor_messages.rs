@@ -387,3 +387,27 @@ fn a_cancelled_sender_leaves_its_place() {
         });
     });
 }
+
+/// The oldest message is dropped for a new one, and its destructor panics: the place is free.
+#[test]
+fn a_destructor_that_panics_takes_no_place_along() {
+    struct Fails(bool);
+    impl Drop for Fails {
+        fn drop(&mut self) {
+            if self.0 && !std::thread::panicking() {
+                panic!("planned: a destructor");
+            }
+        }
+    }
+    each_runtime(|| {
+        let actor = Builder::new().mailbox(2, OnFull::DropOldest).spawn(forever::<Fails>);
+        actor::suspend(&actor).unwrap();
+        (0..2).for_each(|_| actor.cast(Fails(true)));
+        let cast = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| actor.cast(Fails(false))));
+        // The second one finds a place; the third one is instead of the other that fails.
+        assert_eq!([cast(), cast(), cast()].map(|cast| cast.is_err()), [true, false, true]);
+        (0..3).for_each(|_| actor.cast(Fails(false)));
+        assert_eq!(actor.pid().queued(), 2);
+        kill(&actor);
+    });
+}
